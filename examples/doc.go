@@ -6,6 +6,8 @@
 //   - webapp is a web service with a leased background job and probes.
 //   - cronjob runs jobs of github.com/robfig/cron on one node at a time.
 //   - gocron is a Locker and an Elector for github.com/go-co-op/gocron, in its own module.
+//   - beside runs jobs and leaders beside those of other locks, while a fleet moves, in its own module.
+//   - deploy has units of systemd and manifests for leasectl.
 //   - mongo and cosmos use a real store, with credentials from the environment.
 //
 // Those with a test show how such a program is tested, in no time.

@@ -20,6 +20,7 @@ import (
 	driver "go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
+	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/testutil/cosmospeer"
 	"github.com/slotlease/slotlease/testutil/mongopeer"
 )
@@ -28,6 +29,7 @@ func TestEveryExampleRunsAndEndsByItself(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds programs and runs them for some seconds")
 	}
+	suites.Prove(t, "it builds programs and runs them for some seconds")
 	bin := build(t)
 	for name, want := range map[string][]string{ // patterns, in the order of the output
 		"leader":  {`(anna|ben|cleo) leads`, `leads no more: leasing stopped`, `(anna|ben|cleo) leads`, `leads no more`},

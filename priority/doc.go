@@ -14,8 +14,8 @@
 // With slots of 5 minutes the lead is 10 s and a step 1 s: priority 0 may claim
 // from 10 s before the boundary on, priority 2 from 8 s before it.
 //
-// Workers of equal priority share a turn. [TieBreak] decides which of them comes
-// first there: the holder of the slot before, any other, any, or who is to have it.
+// Workers of equal priority share a turn. [TieBreak] decides which of them comes first there:
+// the last holder, another one, a random one, or the one that is to have the slot.
 //
 // The order is a preference, not a promise: a claim that takes longer than a step to
 // reach the store can be overtaken by a lower priority. The promise is that on one turn

@@ -20,7 +20,8 @@ func BenchmarkEveryAt(b *testing.B) {
 // without changes to one with many.
 var cronCases = []string{
 	"cron */5 * * * *", "cron */5 * * * * Europe/Berlin", "cron 30 2 * * * Europe/Berlin", "cron @yearly", "cron @yearly Europe/Berlin",
-	"cron 30 2 1 7 * Africa/Casablanca",
+	"cron 30 2 1 7 * Africa/Casablanca", "cron 0 0 LW 12 FRIL", "cron 0 2 * * * Europe/Berlin + every 7m except 2025-06-20..2025-06-30 shifted 7m21.482s",
+	"every 100ms except 2025-01-01..2025-12-31",
 }
 
 func BenchmarkCronSlots(b *testing.B) {

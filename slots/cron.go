@@ -28,15 +28,15 @@ type cronSchedule struct {
 }
 
 // Cron makes a schedule whose slots last from one firing of a cron spec to the next.
-// The spec has five fields (minute, hour, day of month, month, day of week) or is
+// The spec has five fields (minute, hour, day of month, month, day of week), or is
 // @hourly, @daily, @midnight, @weekly, @monthly, @yearly or @annually. The zone is a
 // name of the tz database such as Europe/Berlin; empty means UTC. The package
-// documentation says what happens when the clocks change.
+// documentation says what fields may have, and what happens when the clocks change.
 //
-// Cron refuses specs with seconds, @every and @reboot, a zone as a prefix of the spec,
+// Cron refuses specs with seconds or years, @every and @reboot, a zone as a prefix of the spec,
 // a zone that differs from machine to machine ("Local"), specs that never fire, and
 // specs whose slots could be longer than [MaxInterval]. The error names all faults of
-// the spec and the zone.
+// the spec and the zone, and what to write instead of an expression that is another program's.
 func Cron(spec, zone string) (Schedule, error) {
 	if n := len("cron ") + len(spec) + len(" ") + len(zone); n > maxText {
 		return nil, fmt.Errorf("cron: the schedule's text has %d bytes, at most %d are allowed", n, maxText)
@@ -59,29 +59,52 @@ var parser = cron.NewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cr
 // parseFields reads a spec and checks that its slots are of a length that is
 // allowed.
 func parseFields(spec string) (fields, error) {
-	words := strings.Fields(spec)
-	switch {
-	case len(words) == 0:
-		return fields{}, errors.New("the spec is empty; want five fields, such as 0 2 * * *, or @hourly")
-	case strings.HasPrefix(spec, "@every"):
-		return fields{}, errors.New("@every isn't aligned to the clock, so workers would disagree; use an interval (Every, or the text \"every 5m\")")
-	case strings.HasPrefix(spec, "@reboot"):
-		return fields{}, errors.New("@reboot isn't aligned to the clock, so workers would disagree; use an interval (Every, or the text \"every 5m\")")
-	case strings.HasPrefix(spec, "TZ=") || strings.HasPrefix(spec, "CRON_TZ="):
-		return fields{}, errors.New("a zone isn't part of the spec; pass it as the zone (in text: after the spec)")
-	case len(words) == 6:
-		return fields{}, errors.New("the spec has 6 fields, want 5 (minute, hour, day of month, month, day of week); drop the seconds")
+	if err := foreign(spec); err != nil {
+		return fields{}, err
 	}
-	for _, word := range words {
+	f, err := readFields(strings.Fields(spec))
+	if err != nil {
+		return fields{}, err
+	}
+	gap, fires := f.longestGap()
+	switch {
+	case !fires:
+		return fields{}, errors.New("the spec never fires; no day has that date")
+	case gap*daySeconds > maxSlot:
+		return fields{}, fmt.Errorf("slots would be up to %d days long, at most 366 are allowed; choose a date that every year has", gap)
+	}
+	return f, nil
+}
+
+// readFields reads the five words of a spec, or its descriptor.
+func readFields(words []string) (fields, error) {
+	var monthDays [5][]monthDay
+	parts := make([]string, len(words))
+	for i, word := range words {
 		// robfig/cron takes *-anything for a star.
 		if strings.Contains(word, "*-") || strings.Contains(word, "?-") {
 			return fields{}, fmt.Errorf("field %q: a range goes from a number to a number", word)
 		}
-		if strings.ContainsFunc(word, func(r rune) bool { return !isAlphanumeric(r) && !strings.ContainsRune("*?,-/@", r) }) {
-			return fields{}, fmt.Errorf("field %q: only letters, digits and *?,-/ may occur", word)
+		if strings.ContainsFunc(word, func(r rune) bool { return !isAlphanumeric(r) && !strings.ContainsRune("*?,-/@#", r) }) {
+			return fields{}, fmt.Errorf("field %q: only letters, digits and *?,-/# may occur", word)
 		}
+		if len(words) != len(fiveFields) {
+			parts[i] = strings.ToLower(word) // a descriptor
+			continue
+		}
+		rest, days, err := splitMonthDays(i, word)
+		if err == nil {
+			parts[i], err = plain(i, rest, words)
+		}
+		if err != nil {
+			return fields{}, err
+		}
+		monthDays[i] = days
 	}
-	parsed, err := parser.Parse(spec)
+	parsed, err := parser.Parse(strings.Join(parts, " "))
+	if err != nil && len(words) != len(fiveFields) {
+		return fields{}, fmt.Errorf("%w; use @hourly, @daily, @midnight, @weekly, @monthly, @yearly or @annually", err)
+	}
 	if err != nil {
 		return fields{}, err
 	}
@@ -90,12 +113,9 @@ func parseFields(spec string) (fields, error) {
 		return fields{}, fmt.Errorf("not a spec of fields but %T", parsed)
 	}
 	f := fieldsOf(s)
-	gap, fires := f.longestGap()
-	switch {
-	case !fires:
-		return fields{}, errors.New("the spec never fires; no day has that date")
-	case gap*daySeconds > maxSlot:
-		return fields{}, fmt.Errorf("slots would be up to %d days long, at most 366 are allowed; choose a date that every year has", gap)
+	if len(words) == len(fiveFields) {
+		f.monthDays, f.weekdays = monthDays[dayOfMonth], monthDays[dayOfWeek]
+		f.bothDays = strings.ContainsAny(words[dayOfMonth][:1]+words[dayOfWeek][:1], "*?")
 	}
 	return f, nil
 }

@@ -65,6 +65,18 @@ func ExampleMust() {
 	// panic: cron "0 25 * * *": end of range (25) above maximum (23): 25
 }
 
+// Two specs for one job, not at Christmas, at the job's own place in the first ten minutes.
+func ExampleSpread() {
+	s := slots.Must(slots.Join(slots.Must(slots.Cron("0 2 * * 1-5", "Europe/Berlin")), slots.Must(slots.Cron("0 12 * * 6", "Europe/Berlin"))))
+	s = slots.Must(slots.Except(s, "2026-12-24..2026-12-26"))
+	s = slots.Must(slots.Spread(s, 10*time.Minute, "report"))
+	fmt.Println(s)
+	fmt.Println(s.At(time.Date(2026, 12, 25, 0, 0, 0, 0, time.UTC)))
+	// Output:
+	// cron 0 12 * * 6 Europe/Berlin + cron 0 2 * * 1-5 Europe/Berlin except 2026-12-24..2026-12-26 shifted 1m37.564s
+	// [2026-12-23T01:01:37.564Z, 2026-12-28T01:01:37.564Z)
+}
+
 func ExampleUpcoming() {
 	s := slots.Must(slots.Cron("0 9-17/4 * * MON-FRI", ""))
 	n := 0

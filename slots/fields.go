@@ -30,8 +30,10 @@ const (
 type fields struct {
 	minute, hour, month, weekday uint64
 	day                          uint64
+	// monthDays and weekdays are what the day fields name beyond that: another day in each month.
+	monthDays, weekdays []monthDay
 	// bothDays says that a day must match both day and weekday, rather than either:
-	// at least one of them was given as a star.
+	// at least one of them begins with a star, as in */2. That is how cronie and Vixie cron decide.
 	bothDays bool
 }
 
@@ -142,9 +144,16 @@ func (f fields) daysOf(year int, month time.Month) (first int64, matching uint64
 		const weekly = 1 | 1<<7 | 1<<14 | 1<<21 | 1<<28
 		weekdays |= weekly << (1 + (lowest(left)-begins+7)%7)
 	}
-	matching = f.day | weekdays
+	days := f.day
+	for _, d := range f.monthDays {
+		days |= d.in(begins, after-first)
+	}
+	for _, d := range f.weekdays {
+		weekdays |= d.in(begins, after-first)
+	}
+	matching = days | weekdays
 	if f.bothDays {
-		matching = f.day & weekdays
+		matching = days & weekdays
 	}
 	return first, matching & (2<<(after-first) - 2)
 }

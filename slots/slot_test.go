@@ -102,7 +102,10 @@ func TestUpcomingEndsWhenAScheduleDoesNotMoveOn(t *testing.T) {
 
 func TestOutsideOfTheKnownYearsThereAreNoSlots(t *testing.T) {
 	first, last := time.Time{}, instant(t, "9999-12-31T23:59:59Z")
-	for _, text := range []string{"every 5m", "every 8784h", "cron * * * * *", "cron @yearly", "cron 0 2 * * * Europe/Berlin", "cron @yearly Pacific/Apia"} {
+	for _, text := range []string{
+		"every 5m", "every 8784h", "cron * * * * *", "cron @yearly", "cron 0 2 * * * Europe/Berlin", "cron @yearly Pacific/Apia",
+		"every 90m from 00:30", "cron 0 2 * * * + every 7m", "cron @daily Europe/Berlin except 9999-12-30..9999-12-31,0001-01-01", "cron @daily Asia/Tokyo shifted 1h", "every 8784h shifted 8784h",
+	} {
 		s := schedule(t, text)
 		for _, at := range []time.Time{
 			first.Add(-1),

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/robfig/cron/v3"
 	"pgregory.net/rapid"
 
 	"github.com/slotlease/slotlease/internal/race"
@@ -141,22 +140,17 @@ func TestSlotsPartitionTimeInEveryZone(t *testing.T) {
 }
 
 // localClock is a spec on a zone's local clock, which is played. It has the documented
-// rules in the plainest form, with the spec itself evaluated by robfig/cron.
+// rules in the plainest form.
 type localClock struct {
-	fields    *cron.SpecSchedule
+	fields    *oracle
 	loc       *time.Location
 	everyHour bool
 }
 
 func localClockOf(t testing.TB, spec string, loc *time.Location) localClock {
 	t.Helper()
-	parsed, err := cron.ParseStandard(spec)
-	if err != nil {
-		t.Fatal(err)
-	}
-	fields := parsed.(*cron.SpecSchedule)
-	fields.Location = time.UTC
-	return localClock{fields, loc, fields.Hour<<40 == (1<<24-1)<<40}
+	fields := oracleOf("cron", spec)
+	return localClock{fields, loc, !slices.Contains(fields.hours[:], false)}
 }
 
 // wall is what the clock shows, as if it were UTC.
@@ -184,7 +178,7 @@ func (c localClock) firings(from, to time.Time, lead, step time.Duration) (fired
 // due reports whether the spec fires when the clock shows a local time: if that matches, and
 // wasn't shown before unless in every hour, and for what a gap skipped.
 func (c localClock) due(wall, shown time.Time) bool {
-	if c.fields.Next(wall.Add(-time.Second)).Equal(wall) && (c.everyHour || !wall.Before(shown)) {
+	if c.fields.fires(wall) && (c.everyHour || !wall.Before(shown)) {
 		return true
 	}
 	skipped := wall.Sub(shown)
@@ -282,10 +276,13 @@ func specs() *rapid.Generator[string] {
 			}),
 		)
 	}
+	steps := rapid.SampledFrom([]string{"*/2", "*/3", "*/5", "*/7"})
+	day := rapid.OneOf(field(1, 31), steps, rapid.SampledFrom([]string{"L", "LW", "L-3", "15W", "1w,31w", "1-7,L", "?"}))
+	weekday := rapid.OneOf(field(0, 6), field(0, 7), steps, rapid.SampledFrom([]string{"FRIL", "mon#2", "7L,3", "SAT-SUN", "5-7", "tue,SUN#1", "?"}))
 	return rapid.Custom(func(t *rapid.T) string {
 		return strings.Join([]string{
-			field(0, 59).Draw(t, "minute"), field(0, 23).Draw(t, "hour"), field(1, 31).Draw(t, "day"),
-			field(1, 12).Draw(t, "month"), field(0, 6).Draw(t, "weekday"),
+			rapid.OneOf(field(0, 59), steps).Draw(t, "minute"), rapid.OneOf(field(0, 23), steps).Draw(t, "hour"), day.Draw(t, "day"),
+			field(1, 12).Draw(t, "month"), weekday.Draw(t, "weekday"),
 		}, " ")
 	}).Filter(func(spec string) bool {
 		_, err := slots.Cron(spec, "")

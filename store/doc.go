@@ -1,5 +1,5 @@
 // Package store is the contract between the lease engine and the database that
-// keeps its ledgers. It imports no other package of this module, so that anyone
+// keeps its ledgers. It imports no other package of this module: anyone
 // can implement a store.
 //
 // # The ledger
@@ -32,8 +32,8 @@
 //
 // # Hints
 //
-// A store may be a [Watcher], too: it hints at releases, so that workers which wait for one look at
-// once. Nothing depends on that, and a hint may be lost or wrong. Memory does so, and SQLite on Linux.
+// A store may be a [Watcher], too: it hints at releases, and workers that wait for one look at
+// once. Nothing depends on that, and a hint may be lost or wrong.
 //
 // # The roster
 //

@@ -62,3 +62,36 @@ func Detail(err error) string {
 	}
 	return err.Error()
 }
+
+// Remedy is what to do about an error of a store, in one line without secrets: what the store knows, or else what
+// helps in general. It is empty if the error's text says so already, or if nothing is known.
+func Remedy(err error) string {
+	if own := remedy(err); own != "" {
+		return own
+	}
+	switch {
+	case errors.Is(err, ErrMissing):
+		return "call the ledger's Init, which is safe to repeat, or run leasectl init"
+	case errors.Is(err, ErrDenied):
+		return "check user, password or keys, and what rights they have; leasectl doctor shows which are missing, and leasectl init --print what to grant"
+	}
+	return ""
+}
+
+// remedy is the first that an error, or one that it wraps, has: one may have none, and wrap one that has.
+func remedy(err error) string {
+	if e, ok := err.(interface{ Remedy() string }); ok && e.Remedy() != "" {
+		return e.Remedy()
+	}
+	switch e := err.(type) { //nolint:errorlint // as above
+	case interface{ Unwrap() error }:
+		return remedy(e.Unwrap())
+	case interface{ Unwrap() []error }:
+		for _, err := range e.Unwrap() {
+			if own := remedy(err); own != "" {
+				return own
+			}
+		}
+	}
+	return ""
+}

@@ -1,20 +1,5 @@
 package store
 
-import "context"
-
-// Examiner is a Ledger that can find out whether it is set up right: by what its workers refuse, and by
-// what costs them slots, or would cost them the ledger.
-type Examiner interface {
-	// Examine asks the store for all that only it knows of itself, and stores nothing: a right is tried
-	// without storing, or by what the store says of it. It returns one Finding for each check, and those that
-	// failed, too: a fault hides no other, unless nothing can be asked without what is missing. Such checks
-	// have LevelSkip, with the reason. It works on a store that operations refuse.
-	//
-	// It returns by the end of ctx at the latest, with what was found by then. The error says why there is no
-	// Finding at all, as after Close. It is for people, and takes some round trips: don't call it in each slot.
-	Examine(ctx context.Context) ([]Finding, error)
-}
-
 // Level is how bad a Finding is.
 type Level string
 
@@ -43,7 +28,7 @@ type Finding struct {
 	Err error `json:"-"`
 }
 
-// The checks of more than one store. docs/leasectl.md explains all.
+// The checks of more than one store. docs/checks.md explains all.
 const (
 	// CheckConnection: the store answers.
 	CheckConnection = "connection"

@@ -75,7 +75,7 @@ func offence(name string) string {
 func envelope(r store.Record) store.Record {
 	r.Priority, r.SlotStart, r.SlotEnd, r.FixedAt = 0, time.Time{}, time.Time{}, time.Time{}
 	r.Schedule, r.Worker, r.Metadata = "", store.Worker{}, ""
-	r.DoneUntil, r.Attempt, r.Orders = time.Time{}, 0, ""
+	r.DoneUntil, r.Attempt, r.Orders, r.Done = time.Time{}, 0, "", ""
 	return r
 }
 

@@ -23,7 +23,36 @@ const (
 	OrderRelease OrderKind = "release"
 	// OrderDrain: no worker of the host Target claims a slot, or the rest of one.
 	OrderDrain OrderKind = "drain"
+	// OrderTrigger: a worker with a job runs it once more, beside its slots. The order stands until a record
+	// says that this is done, or given up. There may be several, told apart by At.
+	OrderTrigger OrderKind = "trigger"
 )
+
+// Triggered is the Schedule of the records of a run that a trigger asked for: their slot is none of a schedule, but the
+// time in which the run may begin, from the order's At to its Until.
+const Triggered = "triggered"
+
+// Triggered reports that the record is one of a run that a trigger asked for.
+func (r Record) Triggered() bool { return r.Schedule == Triggered }
+
+// Triggers reports that orders have a trigger that was given at a time, in force or not.
+func Triggers(orders string, at time.Time) bool {
+	all, err := ParseOrders(orders)
+	return err == nil && slices.ContainsFunc(all, func(o Order) bool { return o.Kind == OrderTrigger && o.At.Equal(at) })
+}
+
+// WithoutTrigger is orders without the trigger that was given at a time.
+func WithoutTrigger(orders string, at time.Time) string {
+	all, err := ParseOrders(orders)
+	if err != nil {
+		return orders
+	}
+	kept, err := FormatOrders(slices.DeleteFunc(all, func(o Order) bool { return o.Kind == OrderTrigger && o.At.Equal(at) }))
+	if err != nil {
+		return orders // It was written before.
+	}
+	return kept
+}
 
 const (
 	// MaxOrders is the largest Record.Orders, in bytes.
@@ -36,11 +65,12 @@ const (
 	MaxOrderKind = 32
 )
 
-// Order is what an operator asks of the workers of a type, up to a time. It gives nobody a
-// right, and takes none away: workers that know orders obey them, and older ones don't.
+// Order is what an operator asks of the workers of a type, up to a time. It gives no right
+// and takes none away: workers that know orders obey them, and older ones don't.
 type Order struct {
 	Kind OrderKind
-	// Target is the InstanceID, claim or host that the order is about; empty for a pause.
+	// Target is the InstanceID, claim or host that the order is about. For a pause it is empty, or says which move gave it:
+	// see Move.
 	Target string
 	// At is when it was given, and Until when it ends by itself: store times, in whole ms.
 	At, Until time.Time
@@ -48,6 +78,8 @@ type Order struct {
 	Now bool
 	// By labels the operator, and Why is for people: one line each.
 	By, Why string
+	// Attempts at the run that a trigger asks for were made before another slot began. Later ones count on from there.
+	Attempts int
 }
 
 // Removes reports that the order is the end of others: that of its kind and Target, or all of
@@ -57,6 +89,40 @@ func (o Order) Removes() bool { return !o.Until.After(o.At) }
 // InForce reports whether the order may not be over at a time: the earliest by the
 // reader's estimate, so that it doesn't end early.
 func (o Order) InForce(earliest time.Time) bool { return earliest.Before(o.Until) && !o.Removes() }
+
+// MoveRole is what a store is in the move of a worker type to another store: see Order.Move.
+type MoveRole string
+
+// The roles.
+const (
+	// MoveLeaving: a move from this store is under way. Until the store is the one that was left, ending the pause gives the
+	// move up.
+	MoveLeaving MoveRole = "leaving"
+	// MoveLeft: workers on the other store may claim. If those on this one did, too, two would work at once.
+	MoveLeft MoveRole = "left"
+	// MoveArriving: a move to this store is under way. Workers on the other one may still hold the lease.
+	MoveArriving MoveRole = "arriving"
+)
+
+// PauseOfMove is the Target of a pause that a move gives.
+func PauseOfMove(role MoveRole, id string) string { return string(role) + " " + id }
+
+// Move says by which move (package workerlease/move) a pause was given, and what the store is in it. The role is empty if
+// none did. Workers obey such a pause as any other.
+func (o Order) Move() (role MoveRole, id string) {
+	text, id, _ := strings.Cut(o.Target, " ")
+	role = MoveRole(text)
+	switch known := role == MoveLeaving || role == MoveLeft || role == MoveArriving; {
+	case o.Kind != OrderPause:
+	case known:
+		return role, id
+	case strings.HasPrefix(o.Why, "it was moved to another store"): // as earlier versions wrote it
+		return MoveLeft, ""
+	case strings.HasPrefix(o.Why, "it moves to another store"):
+		return MoveLeaving, ""
+	}
+	return "", ""
+}
 
 // Check returns nil if the order may be written, or else all reasons against it at once: a
 // Kind of no or more than 32 bytes; a Target, By or Why of more than 256 bytes, with control
@@ -92,6 +158,9 @@ func (o Order) faults() (faults []error) {
 		}
 		faults = append(faults, timeFaults(t.name, t.at)...)
 	}
+	if o.Attempts < 0 || o.Attempts > MaxAttempt {
+		faults = append(faults, fmt.Errorf("order attempts: %d, must be 0 … %d", o.Attempts, MaxAttempt))
+	}
 	return faults
 }
 
@@ -112,6 +181,8 @@ func (o Order) String() string {
 		b.WriteString("asks for the release of claim " + o.Target)
 	case o.Kind == OrderDrain:
 		b.WriteString("drains host " + o.Target + " until " + until)
+	case o.Kind == OrderTrigger:
+		b.WriteString("one more run, to begin before " + until)
 	default:
 		fmt.Fprintf(&b, "%s %s until %s", o.Kind, o.Target, until)
 	}
@@ -139,6 +210,8 @@ type orderText struct {
 	Now    bool      `json:"now,omitempty"`
 	By     string    `json:"by,omitempty"`
 	Why    string    `json:"why,omitempty"`
+
+	Attempts int `json:"attempts,omitempty"`
 }
 
 // MarshalJSON is the order as records have it.
@@ -152,7 +225,7 @@ func (o *Order) UnmarshalJSON(b []byte) error {
 	if err := json.Unmarshal(b, &t); err != nil {
 		return err
 	}
-	*o = Order{Kind: t.Kind, Target: t.Target, Now: t.Now, By: t.By, Why: t.Why}
+	*o = Order{Kind: t.Kind, Target: t.Target, Now: t.Now, By: t.By, Why: t.Why, Attempts: t.Attempts}
 	for _, of := range []struct {
 		name, text string
 		at         *time.Time
@@ -167,7 +240,7 @@ func (o *Order) UnmarshalJSON(b []byte) error {
 }
 
 func (o Order) text() orderText {
-	return orderText{o.Kind, o.Target, Format(o.At), Format(o.Until), o.Now, o.By, o.Why}
+	return orderText{o.Kind, o.Target, Format(o.At), Format(o.Until), o.Now, o.By, o.Why, o.Attempts}
 }
 
 // compact is JSON on one line in which < and the like stand for themselves.
@@ -247,7 +320,7 @@ func (r Record) Order() (Order, bool) {
 
 // WithOrder returns orders with one more in force, or without those that it removes. There is
 // one pause, one preference and one release at most, and one drain for each host: the new one
-// takes the place of the old one.
+// takes the place of the old one. Triggers stand beside each other.
 func WithOrder(orders []Order, o Order) []Order {
 	kept := slices.DeleteFunc(slices.Clone(orders), func(old Order) bool {
 		switch {
@@ -256,7 +329,7 @@ func WithOrder(orders []Order, o Order) []Order {
 		case o.Kind == OrderDrain || o.Removes():
 			return o.Target == "" || old.Target == o.Target
 		}
-		return true
+		return o.Kind != OrderTrigger
 	})
 	if o.Removes() {
 		return kept

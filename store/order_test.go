@@ -47,8 +47,8 @@ func TestOrdersAreReadAsTheyWereWritten(t *testing.T) {
 }
 
 func TestOrderCheckTellsAllProblemsAtOnce(t *testing.T) {
-	err := store.Order{Target: "a\nb", By: strings.Repeat("b", 257), Why: "\xff"}.Check()
-	for _, want := range []string{"kind: must not be empty", "target: must have no control", "by: 257 bytes", "why: must be UTF-8", "at: must be set", "until: must be set"} {
+	err := store.Order{Target: "a\nb", By: strings.Repeat("b", 257), Why: "\xff", Attempts: -1}.Check()
+	for _, want := range []string{"kind: must not be empty", "target: must have no control", "by: 257 bytes", "why: must be UTF-8", "at: must be set", "until: must be set", "attempts: -1"} {
 		if !errors.Is(err, store.ErrInvalid) || !strings.Contains(err.Error(), want) {
 			t.Errorf("Check() = %v, want ErrInvalid with %q", err, want)
 		}

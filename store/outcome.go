@@ -20,17 +20,41 @@ const (
 	Failed Result = "failed"
 )
 
+// Cause is why an attempt failed that did not end by itself.
+type Cause string
+
+// The causes. The text is what people read.
+const (
+	// TimedOut: it took longer than the job may.
+	TimedOut Cause = "timed out"
+	// SlotEnded: it was cut at the end of its slot.
+	SlotEnded Cause = "cut at the end of its slot"
+	// LeaseLost: its lease ended early, as by an outage of the store or a jump of the clock.
+	LeaseLost Cause = "lease lost"
+	// Ordered: an operator ended it.
+	Ordered Cause = "ended by an operator"
+	// Stopped: its worker was stopped.
+	Stopped Cause = "worker stopped"
+	// WorkerDied: its worker has gone without a word.
+	WorkerDied Cause = "worker died"
+)
+
 // MaxError is the largest Error of an Outcome, in bytes.
 const MaxError = 1 << 10
+
+// MaxOutput is the largest Output of an Outcome, in bytes.
+const MaxOutput = 16 << 10
 
 // Outcome is what came of the work of a slot, as the worker that did it says. It is for
 // information: no worker decides by it. Records carry it as JSON in their Metadata, whose
 // fields are
 //
 //	result      "succeeded" or "failed"
+//	cause       why the attempt failed, if it did not end by itself: see Cause
 //	givenUp     true after the last attempt that the job allows
 //	exitCode    of the command, if it exited
 //	error       the beginning of the error's text, at most 1 KiB
+//	output      the end of what the work wrote, compressed: see Outcome.Output
 //	instanceId  the worker
 //	attempt     as in Record.Attempt
 //	slotStart, slotEnd, begun, ended
@@ -39,6 +63,8 @@ const MaxError = 1 << 10
 // All but result, slotStart and slotEnd may be absent. Readers ignore fields they don't know.
 type Outcome struct {
 	Result Result
+	// Cause is why the attempt failed, if it did not end by itself; of any version's.
+	Cause Cause
 	// GivenUp says that the slot failed for good: this was the last of Job.MaxAttempts.
 	GivenUp bool
 	// ExitCode is the exit code of a command. It means nothing unless Exited is set.
@@ -47,6 +73,10 @@ type Outcome struct {
 	// Error is the beginning of the error's text: valid UTF-8 without NUL, at most MaxError
 	// bytes. Any program may have written it; it may have several lines and control characters.
 	Error string
+	// Output is the end of what the work wrote, if its worker keeps that: valid UTF-8 without NUL, at most MaxOutput bytes,
+	// and any control characters. Metadata keeps as much of the end as fits, by whole lines, and puts a line with … in place
+	// of the rest. It is stored as base64 of DEFLATE (RFC 1951).
+	Output string
 	// InstanceID labels the worker that did the work. In a record that changes no term it differs
 	// from Record.InstanceID if another worker has the term in force.
 	InstanceID string
@@ -62,9 +92,11 @@ type Outcome struct {
 // outcomeJSON is how an Outcome is stored.
 type outcomeJSON struct {
 	Result     Result `json:"result"`
+	Cause      Cause  `json:"cause,omitzero"`
 	GivenUp    bool   `json:"givenUp,omitzero"`
 	ExitCode   *int   `json:"exitCode,omitempty"`
 	Error      string `json:"error,omitzero"`
+	Output     string `json:"output,omitzero"`
 	InstanceID string `json:"instanceId,omitzero"`
 	Attempt    int    `json:"attempt,omitzero"`
 	SlotStart  string `json:"slotStart"`
@@ -87,7 +119,7 @@ func (r Record) Outcome() (Outcome, bool) {
 	if json.Unmarshal([]byte(r.Metadata), &in) != nil {
 		return Outcome{}, false
 	}
-	o := Outcome{Result: in.Result, GivenUp: in.GivenUp, Error: shortened(in.Error, MaxError), InstanceID: in.InstanceID, Attempt: in.Attempt}
+	o := Outcome{Result: in.Result, Cause: Cause(shortened(string(in.Cause), maxLabel)), GivenUp: in.GivenUp, Error: shortened(in.Error, MaxError), Output: unpacked(in.Output), InstanceID: in.InstanceID, Attempt: in.Attempt}
 	if in.ExitCode != nil {
 		o.ExitCode, o.Exited = *in.ExitCode, true
 	}
@@ -116,7 +148,7 @@ func (o Outcome) Metadata() string {
 		return ""
 	}
 	out := outcomeJSON{
-		Result: o.Result, GivenUp: o.GivenUp, Error: shortened(o.Error, MaxError), InstanceID: o.InstanceID, Attempt: o.Attempt,
+		Result: o.Result, Cause: Cause(shortened(string(o.Cause), maxLabel)), GivenUp: o.GivenUp, Error: shortened(o.Error, MaxError), InstanceID: o.InstanceID, Attempt: o.Attempt,
 		SlotStart: Format(o.SlotStart), SlotEnd: Format(o.SlotEnd),
 	}
 	if o.Exited {
@@ -128,6 +160,16 @@ func (o Outcome) Metadata() string {
 	if !o.Ended.IsZero() {
 		out.Ended = Format(o.Ended)
 	}
+	text := out.text()
+	if o.Output != "" {
+		out.Output = packed(shortenedFront(o.Output, MaxOutput), MaxMetadata-len(text)-len(`"output":"",`))
+		text = out.text()
+	}
+	return text
+}
+
+// text is the JSON, or empty.
+func (out outcomeJSON) text() string {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false) // It would make three more bytes of each < and >.

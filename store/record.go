@@ -92,11 +92,16 @@ type Record struct {
 	// that it appended to. Zero is valid and allows no trimming.
 	ReadAt time.Time
 
-	// DoneUntil is, for jobs that run once per slot, the end of the newest slot
-	// whose work is done for good; zero if there is none. Every record repeats it,
-	// so the head alone shows it and trimming can't lose it. It is for information:
-	// an invalid value is dropped, the record stays valid.
+	// DoneUntil is, for jobs that run once per slot, the latest end of a slot whose work is
+	// done for good; zero if there is none. Every record repeats it, so the head alone shows
+	// it and trimming can't lose it. It is for information: an invalid value is dropped, the
+	// record stays valid.
 	DoneUntil time.Time
+	// Done is the newest slot whose work is done, as Done.String writes it: with it, slots of
+	// another schedule that start later are not done, although they may end before DoneUntil.
+	// It is empty if it isn't known, as in records of earlier versions. Every record repeats
+	// it. It is for information, like DoneUntil.
+	Done string
 	// Attempt is, in the grant of a job that runs once per slot, the number of times
 	// that its slot was begun, including this one; other records repeat it. It is 1
 	// to MaxAttempt, or 0 if it isn't counted. It is for information, like DoneUntil.
@@ -104,7 +109,7 @@ type Record struct {
 
 	// Orders are the orders of operators that are in force, as FormatOrders writes them; empty
 	// for none. Every record repeats them until they end, so the head alone shows them. It is
-	// for information, like DoneUntil: what can't be read is dropped, and gives nobody a right.
+	// for information, like DoneUntil: what can't be read is dropped, and gives no right.
 	Orders string
 
 	Worker Worker
@@ -132,7 +137,7 @@ func (r Record) CheckEnvelope() error { return invalid(r.envelopeFaults()) }
 
 // Check returns nil if r may be written, or else all reasons against it at once:
 // those of CheckEnvelope, a Schedule or Metadata that is too long, contains NUL, or
-// isn't UTF-8, an Attempt that is negative or above MaxAttempt, Orders that ParseOrders refuses,
+// isn't UTF-8, an Attempt that is negative or above MaxAttempt, Orders that ParseOrders refuses, a Done that ParseDone refuses,
 // and slot times, a FixedAt or a DoneUntil outside the years 1 to 9999. The error wraps ErrInvalid. Readers use
 // CheckEnvelope instead, because a lease must be obeyed whatever information comes with it.
 func (r Record) Check() error {
@@ -144,6 +149,9 @@ func (r Record) Check() error {
 		}
 		_, unread := parseOrders(r.Orders)
 		faults = append(faults, unread...)
+		if _, err := parseDone(r.Done); err != nil {
+			faults = append(faults, fmt.Errorf("done: %w", err))
+		}
 		for _, t := range []struct {
 			name string
 			at   time.Time
@@ -155,7 +163,7 @@ func (r Record) Check() error {
 }
 
 // Cleaned returns r as a store gives it to readers: the envelope unchanged, and
-// invalid information removed. It empties a Schedule, Metadata, Attempt or Orders that
+// invalid information removed. It empties a Schedule, Metadata, Attempt, Orders or Done that
 // Check refuses, a Host or Version that has more than 1 KiB or isn't UTF-8, and
 // slot times, FixedAt and DoneUntil outside the years 1 to 9999. This bounds the
 // memory that a foreign record takes.
@@ -183,6 +191,9 @@ func (r Record) Cleaned() Record {
 	}
 	if _, err := ParseOrders(r.Orders); err != nil {
 		r.Orders = ""
+	}
+	if _, err := parseDone(r.Done); err != nil {
+		r.Done = ""
 	}
 	return r
 }

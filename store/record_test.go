@@ -32,6 +32,14 @@ func TestRecordCheck(t *testing.T) {
 			r.Orders = `[{"kind":"pause","at":"2026-03-02T00:00:00.000Z","until":"2026-03-02T02:00:00.000Z"}]`
 		}, ""},
 		{"orders that are none", func(r *store.Record) { r.Orders = "pause" }, "orders: invalid character"},
+		{"a done slot", func(r *store.Record) {
+			r.Done = store.Done{Start: r.SlotStart, End: r.SlotEnd, Zone: "America/Vancouver", Offset: -7 * time.Hour}.String()
+		}, ""},
+		{"a done slot without an end", func(r *store.Record) { r.Done = `{"start":"2026-03-02T00:00:00.000Z"}` }, `done: "": must be a time`},
+		{"a done slot that ends before it starts", func(r *store.Record) {
+			r.Done = store.Done{Start: r.SlotEnd, End: r.SlotStart}.String()
+		}, "must end after it starts"},
+		{"a done slot that is none", func(r *store.Record) { r.Done = "yesterday" }, "done: invalid character"},
 		{"an unknown kind", func(r *store.Record) { r.Kind, r.WindowEnd = "pause", r.WindowStart }, ""},
 		{"the optional fields empty", func(r *store.Record) {
 			r.Group, r.Schedule, r.Metadata, r.Worker = "", "", "", store.Worker{}
@@ -100,13 +108,13 @@ func TestRecordCheck(t *testing.T) {
 				t.Errorf("Check(): error of %d bytes, want values not to be echoed whole", len(err.Error()))
 			}
 			envelope := r.CheckEnvelope()
-			if isInformation := strings.HasPrefix(c.want, "schedule:") || strings.HasPrefix(c.want, "metadata:") || strings.HasPrefix(c.want, "attempt") || strings.HasPrefix(c.want, "orders") ||
+			if isInformation := strings.HasPrefix(c.want, "schedule:") || strings.HasPrefix(c.want, "metadata:") || strings.HasPrefix(c.want, "attempt") || strings.HasPrefix(c.want, "orders") || c.want != "" && r.Done != "" ||
 				strings.HasPrefix(c.want, "slotEnd") || strings.HasPrefix(c.want, "doneUntil") || strings.HasPrefix(c.want, "fixedAt"); isInformation {
 				if envelope != nil {
 					t.Errorf("CheckEnvelope() = %v, want nil: that is information", envelope)
 				}
 				clean := r.Cleaned()
-				if clean.Check() != nil || clean.Claim != r.Claim || clean.Orders == r.Orders && clean.Schedule != "" && clean.Metadata != "" && clean.Attempt != 0 && !clean.SlotEnd.IsZero() && !clean.DoneUntil.IsZero() && !clean.FixedAt.IsZero() {
+				if clean.Check() != nil || clean.Claim != r.Claim || clean.Orders == r.Orders && clean.Done == r.Done && clean.Schedule != "" && clean.Metadata != "" && clean.Attempt != 0 && !clean.SlotEnd.IsZero() && !clean.DoneUntil.IsZero() && !clean.FixedAt.IsZero() {
 					t.Errorf("Cleaned() = %.200s, want the unfit field empty and the rest kept", fmt.Sprintf("%+v", clean))
 				}
 				return
@@ -148,7 +156,7 @@ func TestCleanedKeepsTheEnvelopeAndWhatIsFit(t *testing.T) {
 	r.Worker.Host, r.Worker.Version = r.Worker.Host+"h", "\xff"
 	r.Metadata, r.Schedule = r.Metadata+"m", r.Schedule+"s"
 	r.SlotStart, r.SlotEnd, r.FixedAt = r.SlotStart.AddDate(20_000, 0, 0), r.SlotEnd.AddDate(-20_000, 0, 0), store.FromMillis(1<<63-1)
-	r.DoneUntil, r.Attempt, r.Orders = r.DoneUntil.AddDate(-20_000, 0, 0), r.Attempt+1, "[]"
+	r.DoneUntil, r.Attempt, r.Orders, r.Done = r.DoneUntil.AddDate(-20_000, 0, 0), r.Attempt+1, "[]", "{}"
 	if got := r.Cleaned(); got != want {
 		t.Errorf("Cleaned() of unfit information = %.300s, want it empty", fmt.Sprintf("%+v", got))
 	}

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -37,6 +38,9 @@ type Driver struct {
 	// Checks are the checks that Examine of the ledgers makes under names which this package doesn't have, for the help
 	// of leasectl doctor.
 	Checks []Check
+	// Billed says that the service charges for each request, so that leasectl run keeps a roster there only if it is asked to:
+	// of many workers that write one presence every few minutes it would be half of the cost.
+	Billed bool
 }
 
 // Secret is an environment variable with a password or a key.
@@ -98,11 +102,36 @@ func DriverOf(uri string) (Driver, bool) {
 // Open makes a ledger of a URI, by the driver of its scheme. The caller closes it.
 func Open(ctx context.Context, uri string, o OpenOptions) (Ledger, error) {
 	d, ok := DriverOf(uri)
+	if err := CheckURI(uri); !ok && err != nil {
+		return nil, fmt.Errorf("open a store: the URI %w", err)
+	}
 	if !ok {
 		// The text may be a secret, so it isn't shown.
 		return nil, fmt.Errorf("open a store: the URI has no scheme of those registered (%s): import the package of its store", strings.Join(Schemes(), ", "))
 	}
 	return d.Open(ctx, uri, o)
+}
+
+// CheckURI returns an error for a text that can't be a URI, and could be one but for a slip of the hand: a
+// blank before it, a line end after it, quotes around it, or capitals in its scheme, of those registered or others. The error
+// follows the name of where the text came from, and shows nothing of it.
+func CheckURI(text string, others ...string) error {
+	scheme, rest, _ := strings.Cut(text, ":")
+	small := strings.ToLower(scheme)
+	switch {
+	case text == "":
+		return nil
+	case strings.TrimRight(text, "\r\n") != text: // Of a file with CRLF, or of echo.
+		return errors.New("ends with a line end: leave it out")
+	case strings.TrimSpace(text[:1]) == "", strings.HasPrefix(rest, "//") && strings.TrimSpace(text) != text:
+		// One after it may be the end of a file's name.
+		return errors.New("begins or ends with a blank: leave it out")
+	case strings.ContainsAny(text[:1], "\"'`"), strings.HasPrefix(text, "“"):
+		return errors.New("is in quotes: leave them out")
+	case small != scheme && slices.Contains(append(others, Schemes()...), small):
+		return fmt.Errorf("has its scheme in capitals: write it as %s", small)
+	}
+	return nil
 }
 
 // Redact returns a URI as it may be shown, or *** if no driver of its scheme is registered.

@@ -51,3 +51,31 @@ func TestAStoreIsChosenByTheSchemeOfItsURI(t *testing.T) {
 		}()
 	}
 }
+
+func TestASlipInAURIIsNamed(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                     "",
+		"known://c4nary@h/d":   "",
+		"OTHER://h":            "",
+		"known:odd ":           "",
+		" known://c4nary@h/d":  "begins or ends with a blank: leave it out",
+		"known://c4nary@h/d\t": "begins or ends with a blank: leave it out",
+		"known:c4nary\n":       "ends with a line end: leave it out",
+		"known:c4nary\r":       "ends with a line end: leave it out",
+		`"known://c4nary@h/d"`: "is in quotes: leave them out",
+		"'c4nary":              "is in quotes: leave them out",
+		"“known://c4nary@h”":   "is in quotes: leave them out",
+		"Known://c4nary@h/d":   "has its scheme in capitals: write it as known",
+	} {
+		got := ""
+		if err := store.CheckURI(text, "known"); err != nil {
+			got = err.Error()
+		}
+		if got != want || strings.Contains(got, "c4nary") {
+			t.Errorf("CheckURI(%q) = %q, want %q", text, got, want)
+		}
+	}
+	if _, err := store.Open(t.Context(), "'testing:here'", store.OpenOptions{}); err == nil || err.Error() != "open a store: the URI is in quotes: leave them out" {
+		t.Errorf("Open() of a URI in quotes = %v", err)
+	}
+}

@@ -40,7 +40,7 @@ const (
 	PhaseHolder Phase = "holder"
 	// PhaseStandby: another worker has the slot, which it takes over if that dies.
 	PhaseStandby Phase = "standby"
-	// PhaseStepping: its code failed in slot after slot, so that it lets others go first.
+	// PhaseStepping: its code failed in slot after slot, and it lets others go first.
 	PhaseStepping Phase = "stepping back"
 	// PhaseStopped: it has stopped, and is remembered for its failures.
 	PhaseStopped Phase = "stopped"
@@ -49,7 +49,7 @@ const (
 // Presence is what a worker says of itself. Times are of the store's clock, as the worker knows it.
 type Presence struct {
 	WorkerType string `json:"workerType"`
-	// ID tells a worker from all others, and Client the clients that workers belong to: random
+	// ID identifies a worker, and Client the client that it belongs to: random
 	// texts, at most 64 bytes of a-z, 0-9, dots and hyphens.
 	ID     string `json:"id"`
 	Client string `json:"client,omitzero"`
@@ -61,6 +61,8 @@ type Presence struct {
 	Version    string `json:"version,omitzero"`
 	// Schedule is the worker's schedule as text.
 	Schedule string `json:"schedule,omitzero"`
+	// Job are the times of the worker's job; nil if it has none, or a version wrote it that didn't say.
+	Job *JobTimes `json:"job,omitempty"`
 	// Labels are the worker's, such as its region.
 	Labels map[string]string `json:"labels,omitempty"`
 
@@ -78,7 +80,7 @@ type Presence struct {
 	// Score is the health score, 0 … 1; nil if the worker has none.
 	Score *float64 `json:"score,omitempty"`
 	// Missed is why the worker did not get the newest slot that it contended for; empty if it did. It
-	// is about the slots from MissedFrom to MissedUntil: that one, and those before that nobody had for the
+	// is about the slots from MissedFrom to MissedUntil: that one, and those before it that had no holder for the
 	// same reason. Both are zero if a version wrote it that didn't say.
 	Missed      string    `json:"missed,omitzero"`
 	MissedFrom  time.Time `json:"missedFrom,omitzero"`
@@ -102,6 +104,20 @@ type Presence struct {
 	Next  time.Time `json:"next"`
 }
 
+// JobTimes are when a worker begins and ends the runs of its job. Durations are in nanoseconds, cut to milliseconds.
+type JobTimes struct {
+	// StartWithin is how late after its start a slot may begin: the shortest one, if that differs.
+	StartWithin time.Duration `json:"startWithin,omitzero"`
+	// Overrun is what happens to a run at the end of its slot: finish, stop, or another word of a newer version.
+	Overrun string `json:"overrun,omitzero"`
+	// Timeout is the longest that a run may take; 0: there is no bound.
+	Timeout time.Duration `json:"timeout,omitzero"`
+	// CatchUp is which missed slots are run late: none, newest, all, or another word; and CatchUpWithin how long after their
+	// starts.
+	CatchUp       string        `json:"catchUp,omitzero"`
+	CatchUpWithin time.Duration `json:"catchUpWithin,omitzero"`
+}
+
 const (
 	// MaxLabels is the largest number of Labels. Their names have 1 to 63 bytes, their values at most 256.
 	MaxLabels = 32
@@ -109,6 +125,8 @@ const (
 	MaxReason = 1 << 10
 	// MaxFailures is the largest Failures.
 	MaxFailures = 1_000_000
+	// MaxJobTime is the largest duration of JobTimes.
+	MaxJobTime = 3660 * 24 * time.Hour
 
 	maxID    = 64
 	maxName  = 63
@@ -163,6 +181,9 @@ func (p *Presence) Check() error {
 	if p.Failures < 0 || p.Failures > MaxFailures {
 		bad("failures %d: must be 0 … %d", p.Failures, MaxFailures)
 	}
+	if j := p.Job; j != nil {
+		errs = append(errs, j.faults()...)
+	}
 	for _, t := range []struct {
 		name string
 		at   time.Time
@@ -170,6 +191,17 @@ func (p *Presence) Check() error {
 		errs = append(errs, timeFaults(t.name, t.at)...)
 	}
 	return invalid(slices.DeleteFunc(errs, func(err error) bool { return err == nil }))
+}
+
+// faults are the reasons against the times of a job.
+func (j *JobTimes) faults() (errs []error) {
+	errs = slices.Concat(textFaults("job.overrun", j.Overrun, maxPhase), textFaults("job.catchUp", j.CatchUp, maxPhase))
+	for _, d := range []time.Duration{j.StartWithin, j.Timeout, j.CatchUpWithin} {
+		if d < 0 || d > MaxJobTime {
+			errs = append(errs, fmt.Errorf("job: %v: durations must be 0 … %v", d, MaxJobTime))
+		}
+	}
+	return errs
 }
 
 // IsPresenceID reports that an ID, or a Client, may be one of a Presence: it has 1 to 64 bytes, of a-z, 0-9, dots and hyphens.
@@ -187,10 +219,17 @@ func CheckLabel(name, value string) error {
 	return invalid(faults)
 }
 
-// Truncated returns p as a store keeps it: times in UTC, cut to milliseconds.
+// Truncated returns p as a store keeps it: times in UTC, cut to milliseconds, as the durations of its job are.
 func (p Presence) Truncated() Presence {
 	for _, t := range []*time.Time{&p.MissedFrom, &p.MissedUntil, &p.FailedIn, &p.StepsBackUntil, &p.Since, &p.Seen, &p.Next} {
 		*t = truncated(*t)
+	}
+	if p.Job != nil {
+		j := *p.Job
+		for _, d := range []*time.Duration{&j.StartWithin, &j.Timeout, &j.CatchUpWithin} {
+			*d = d.Truncate(time.Millisecond)
+		}
+		p.Job = &j
 	}
 	return p
 }

@@ -62,38 +62,6 @@ type Ledger interface {
 	Close(ctx context.Context) error
 }
 
-// Warner is a Ledger that can describe a shortcoming of its store which doesn't keep workers
-// from using it, such as a clock that seems wrong.
-type Warner interface {
-	// Warning is one line for people, as of the newest operation; empty if there is nothing
-	// to say. It asks nobody, doesn't block, and is safe for concurrent use.
-	Warning() string
-}
-
-// Noter is a Ledger that can say what its stamps lack although no action is needed, such as the
-// clock of a server that is being restarted. Workers log it with the time, at debug level.
-type Noter interface {
-	// Note is one line for people, as of the newest stamp; empty if there is nothing to say. It
-	// asks nobody, doesn't block, and is safe for concurrent use.
-	Note() string
-}
-
-// RightsChecker is a Ledger that can find out whether a worker's rights suffice, so that a
-// mistake shows at the start and not in the first slot.
-type RightsChecker interface {
-	// CheckRights stores nothing. It returns ErrDenied, with the name of what isn't granted,
-	// if appends are surely denied as of now, and nil if they aren't or if that can't be found
-	// out. Other errors leave it open.
-	CheckRights(ctx context.Context) error
-}
-
-// Copied is a Ledger whose store keeps copies of it on other servers, which answer while the
-// one that takes writes can't be reached.
-type Copied interface {
-	// OpenCopy opens the copy of one server that answers. The caller closes it.
-	OpenCopy(ctx context.Context) (Copy, error)
-}
-
 // Copy is a ledger as one server has it. It is for people who look at a ledger: the newest
 // records may be missing, so that no lease may be decided by it. Append, Trim and Init fail
 // with ErrDenied, and Now reads that server's clock.
@@ -132,6 +100,11 @@ type Stamp struct {
 	// is empty. With a name, Skew covers the other clocks only, and the newest stamp's Skew
 	// counts, because an earlier stamp lacks servers that could not be asked then.
 	Clock string
+	// History names the line of changes that the store goes on with, if it learns that without a request for it: Redis'
+	// replication, PostgreSQL's timeline where standbys are asynchronous, the UUID of a collection. Another name says
+	// that records may be lost which were acknowledged; it needn't be so. It is empty if the store can't tell, or if what it
+	// acknowledges survives each change of the name.
+	History string
 	// Boottime, unless it is 0, is what the boot-time clock of the machine (CLOCK_BOOTTIME, as this
 	// process reads it) showed when the stamp was made, and says that store time is this clock plus an
 	// offset which doesn't change from then on. So Time, and each clock that Skew covers, goes on at

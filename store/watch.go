@@ -17,8 +17,8 @@ type Watcher interface {
 	//
 	// Watch blocks until ctx ends, the ledger is closed or it can't watch any more, leaves no
 	// goroutine behind, and returns the reason: the error of ctx, ErrClosed, an error that
-	// matches errors.ErrUnsupported if it is of no use to try again, or another one. It keeps nobody
-	// else from using, closing or removing what the ledger is kept in.
+	// matches errors.ErrUnsupported if trying again is of no use, or another one. Others may use, close or
+	// remove what the ledger is kept in meanwhile.
 	Watch(ctx context.Context, changed func(workerType string)) error
 }
 

@@ -122,7 +122,7 @@ func (a *activity) quiet(now time.Time) (next time.Time, ok bool, changed <-chan
 // channel. Where a lease ended, both callbacks have returned. Settle waits for user code
 // that does neither until ctx ends, and returns its cause.
 func (c *Client) Settle(ctx context.Context) (next time.Time, err error) {
-	for {
+	for c.made() {
 		next, ok, changed := c.activity.quiet(c.clock.Now())
 		if ok {
 			return next, nil
@@ -133,6 +133,7 @@ func (c *Client) Settle(ctx context.Context) (next time.Time, err error) {
 			return next, context.Cause(ctx)
 		}
 	}
+	return time.Time{}, nil
 }
 
 // watched is the context of a lease. It notices when the code that got it begins

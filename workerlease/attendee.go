@@ -23,6 +23,9 @@ type attendee struct {
 	number int
 	id     string
 	left   chan struct{} // closed when its presence has been removed
+	// schedule is its text: user code, which the goroutine that all workers share never calls.
+	schedule string
+	job      *store.JobTimes
 
 	// Only of the roster's goroutine.
 	since    time.Time // when the worker began
@@ -34,6 +37,7 @@ type attendee struct {
 	gone     bool          // it isn't there any more
 	rank     machine.Rank  // as the worker knows it
 	why      string
+	asked    *asked // the call of its policy that has not returned in time; nil: there is none
 
 	// Guarded by the worker's mutex.
 	phase   store.Phase
@@ -44,10 +48,27 @@ type attendee struct {
 	score   *float64
 }
 
-func newAttendee(client string, number int) *attendee {
+func newAttendee(client string, number int, schedule string) *attendee {
 	return &attendee{
-		number: number, id: fmt.Sprintf("%s-%s.%d", process(), client, number), left: make(chan struct{}), phase: store.PhaseCandidate,
+		number: number, id: fmt.Sprintf("%s-%s.%d", process(), client, number), left: make(chan struct{}), schedule: schedule, phase: store.PhaseCandidate,
 	}
+}
+
+// jobTimes are those of the worker's job, nil if it has none. That of its shortest slots stands for all.
+func (w *WorkerLease) jobTimes() *store.JobTimes {
+	if w.options.Job == nil {
+		return nil
+	}
+	m, j := w.machine, w.options.job()
+	slot := slots.Slot{Start: typicalYear, End: typicalYear.Add(m.Shortest)}
+	t := store.JobTimes{StartWithin: m.StartsWithin(slot), Overrun: j.Overrun.String(), Timeout: j.Timeout, CatchUp: j.CatchUp.String()}
+	if j.CatchUp != CatchUpNone {
+		t.CatchUpWithin = m.CatchesUpWithin(slot)
+	}
+	for _, d := range []*time.Duration{&t.StartWithin, &t.Timeout, &t.CatchUpWithin} {
+		*d = min(*d, store.MaxJobTime)
+	}
+	return &t
 }
 
 // process names this process. IDs of workers begin with it.
@@ -119,7 +140,7 @@ func (w *WorkerLease) presence(now timeline.Interval) store.Presence {
 	c, o, a := w.client, &w.options, w.attendee
 	p := store.Presence{
 		WorkerType: o.WorkerType, ID: a.id, Client: c.roster.client, InstanceID: o.InstanceID, Group: o.Group,
-		Host: w.machine.Worker.Host, PID: os.Getpid(), Version: w.machine.Worker.Version, Schedule: o.Schedule.String(),
+		Host: w.machine.Worker.Host, PID: os.Getpid(), Version: w.machine.Worker.Version, Schedule: a.schedule, Job: a.job,
 		Labels: maps.Clone(o.Labels), Priority: o.Priority, Effective: o.Priority, Spreads: o.TieBreak == priority.Spread,
 	}
 	w.mu.Lock()
@@ -139,7 +160,7 @@ func (w *WorkerLease) presence(now timeline.Interval) store.Presence {
 		p.Effective, p.Why = a.rank.Priority, a.why
 	}
 	if stepsBack(&p, now.Mid()) {
-		p.Effective, p.Why = priority.Lowest, fmt.Sprintf("its code failed in %d slots in a row", p.Failures)
+		p.Effective, p.Why = priority.Lowest, fmt.Sprintf("it failed in %d slots in a row", p.Failures)
 	}
 	if now.Known() {
 		if a.since.IsZero() {
@@ -170,14 +191,15 @@ func says(p, q store.Presence) bool {
 		}
 		return *p.Score
 	}
-	return p.Phase == q.Phase && p.Effective == q.Effective && p.Why == q.Why && p.Ineligible == q.Ineligible && score(p) == score(q) &&
+	about := func(text string) string { return figures.ReplaceAllLiteralString(text, "") }
+	return p.Phase == q.Phase && p.Effective == q.Effective && p.Why == q.Why && about(p.Ineligible) == about(q.Ineligible) && score(p) == score(q) &&
 		p.Missed == q.Missed && p.Failures == q.Failures && p.FailedIn.Equal(q.FailedIn) && p.StepsBackUntil.Equal(q.StepsBackUntil)
 }
 
 // IsPresent reports that a worker, by its presence, has renewed that as announced, at a store time. What can't be is no
 // presence.
 func IsPresent(p store.Presence, now time.Time) bool {
-	return p.Phase != store.PhaseStopped && !now.After(p.Next.Add(presenceGrace)) && !isOver(p, now) && p.Next.Sub(p.Seen) <= 2*mostPresence
+	return p.Phase != store.PhaseStopped && !now.After(p.Next.Add(PresenceGrace)) && !isOver(p, now) && p.Next.Sub(p.Seen) <= 2*mostPresence
 }
 
 // isOver reports that a presence is not to be remembered any more.

@@ -17,6 +17,7 @@ import (
 	"github.com/slotlease/slotlease/store/memory"
 	"github.com/slotlease/slotlease/store/sqlite"
 	"github.com/slotlease/slotlease/workerlease"
+	"github.com/slotlease/slotlease/workerlease/event"
 )
 
 // BenchmarkSlotDelay measures how long after the boundary LeaseAllocated is
@@ -30,14 +31,17 @@ func BenchmarkSlotDelay(b *testing.B) {
 			b.Fatal(err)
 		}
 		defer func() { _ = ledger.Close(context.Background()) }()
+		if err := ledger.Init(b.Context()); err != nil {
+			b.Fatal(err)
+		}
 		slotDelay(b, ledger)
 	})
 }
 
 func slotDelay(b *testing.B, ledger store.Ledger) {
 	late := make(chan time.Duration, 1)
-	client := workerlease.NewClient(ledger, workerlease.ClientOptions{Observer: workerlease.ObserverFunc(func(e workerlease.Event) {
-		if a, ok := e.(workerlease.Allocated); ok {
+	client := workerlease.NewClient(ledger, workerlease.ClientOptions{Observer: event.ObserverFunc(func(e event.Event) {
+		if a, ok := e.(event.Allocated); ok {
 			late <- a.Late
 		}
 	})})

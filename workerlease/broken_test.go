@@ -1,8 +1,12 @@
 package workerlease_test
 
 import (
+	"bufio"
+	"flag"
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -12,6 +16,7 @@ import (
 
 	"github.com/slotlease/slotlease/internal/figures"
 	"github.com/slotlease/slotlease/internal/race"
+	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/testutil/sim"
 	"github.com/slotlease/slotlease/workerlease"
@@ -38,7 +43,7 @@ type around func(store.Ledger, workerlease.ClientOptions) (store.Ledger, workerl
 // variants are all of them. The comment on each describes a history in which it lets
 // two holders work at once, a token not grow, a record go that is needed, a worker that
 // lives lose its slot or its turn, a slot pass unused, or user code be called wrongly.
-var variants = slices.Concat(timeVariants, stampVariants, loopVariants, claimVariants, orderVariants, costVariants, returnVariants, upkeepVariants, poisonVariants, extendVariants, doneVariants, faultVariants, doubtVariants, unfitVariants, rosterVariants, leverVariants)
+var variants = slices.Concat(timeVariants, stampVariants, loopVariants, claimVariants, orderVariants, costVariants, returnVariants, upkeepVariants, poisonVariants, extendVariants, doneVariants, faultVariants, doubtVariants, unfitVariants, rosterVariants, leverVariants, saidVariants, lostVariants, finishVariants, triggerVariants)
 
 var standard = machine.Standard
 
@@ -70,6 +75,12 @@ func (v variant) run(t *testing.T, seed int64, length time.Duration) []string {
 	if length > 0 {
 		o.Length = length
 	}
+	if v.around != nil {
+		o.Desk = func(l store.Ledger) store.Ledger {
+			l, _ = v.around(l, workerlease.ClientOptions{})
+			return l
+		}
+	}
 	create := o.Client
 	if create == nil {
 		create = workerlease.NewClient
@@ -84,7 +95,11 @@ func (v variant) run(t *testing.T, seed int64, length time.Duration) []string {
 	}
 	r := sim.Run(t, o)
 	wrong := r.Violations
-	for _, x := range r.Overlaps {
+	overlaps := r.Overlaps
+	if o.Faults.Losses > 0 {
+		overlaps = nil // Workers that could know of nothing overlap with no rule broken, too.
+	}
+	for _, x := range overlaps {
 		wrong = append(wrong, fmt.Sprintf("at %v: %s works, and %s works", x.At, x.Newer, x.Older))
 	}
 	if v.audit != nil {
@@ -96,6 +111,9 @@ func (v variant) run(t *testing.T, seed int64, length time.Duration) []string {
 // A simulation that finds nothing proves something only if it finds what is
 // there. So each rule is broken in turn: all must be noticed, and soon.
 func TestSimulationCatchesEveryBrokenVariant(t *testing.T) {
+	if !*search {
+		suites.Prove(t, "it simulates for long")
+	}
 	if testing.Short() || race.Enabled {
 		t.Skip("takes a minute under the race detector")
 	}
@@ -151,13 +169,18 @@ var unbroken = map[string]string{
 // fields are the fields of machine.Rules that the variant changes.
 func (v variant) fields() (changed []string) {
 	whole, broken := reflect.ValueOf(machine.Standard), reflect.ValueOf(v.rules())
-	for i := range whole.NumField() {
-		a, b := whole.Field(i), broken.Field(i)
+	for _, f := range allRules() {
+		a, b := whole.FieldByIndex(f.Index), broken.FieldByIndex(f.Index)
 		if a.Kind() == reflect.Func && a.Pointer() != b.Pointer() || a.Kind() != reflect.Func && !a.Equal(b) {
-			changed = append(changed, whole.Type().Field(i).Name)
+			changed = append(changed, f.Name)
 		}
 	}
 	return changed
+}
+
+// allRules are the fields of machine.Rules, with those of the ledger's.
+func allRules() []reflect.StructField {
+	return slices.DeleteFunc(reflect.VisibleFields(reflect.TypeFor[machine.Rules]()), func(f reflect.StructField) bool { return f.Anonymous })
 }
 
 func TestEveryRuleIsBrokenByAVariantThatIsNamedForIt(t *testing.T) {
@@ -176,8 +199,8 @@ func TestEveryRuleIsBrokenByAVariantThatIsNamedForIt(t *testing.T) {
 		}
 	}
 	rules := reflect.TypeFor[machine.Rules]()
-	for i := range rules.NumField() {
-		switch name := rules.Field(i).Name; {
+	for _, f := range allRules() {
+		switch name := f.Name; {
 		case broken[name] && unbroken[name] != "":
 			t.Errorf("%s is broken by a variant, and need not be listed as unbroken", name)
 		case !broken[name] && unbroken[name] == "":
@@ -189,4 +212,98 @@ func TestEveryRuleIsBrokenByAVariantThatIsNamedForIt(t *testing.T) {
 			t.Errorf("%s is no rule", name)
 		}
 	}
+}
+
+var search = flag.Bool("variants.search", false, "search all seeds for those that catch the broken variants, and write them to testdata/variants.txt")
+
+// mostSeeds is how many seeds a variant may escape.
+const mostSeeds = 1000
+
+// catch is how the simulation noticed a variant. The shortest run that does is kept in
+// testdata/variants.txt, so that no test has to search for it again.
+type catch struct {
+	seed   int64
+	length time.Duration // of a run that is long enough, 0 if all of it is
+	wrong  string
+}
+
+// caught reports whether the variant is noticed in a run, and notes by what. It must be
+// the broken rule that was noticed: without it, nothing is wrong.
+func (v variant) caught(t *testing.T, c *catch) bool {
+	t.Helper()
+	wrong := v.run(t, c.seed, c.length)
+	i := slices.IndexFunc(wrong, func(w string) bool { return strings.Contains(w, v.as) })
+	if i < 0 {
+		return false
+	}
+	c.wrong = wrong[i]
+	if !v.whole() || v.around != nil {
+		whole := variant{regime: v.regime, audit: v.audit}
+		for _, wrong := range whole.run(t, c.seed, c.length) {
+			if v.seldom {
+				return false
+			}
+			t.Errorf("seed %d, with no rule broken: %s", c.seed, wrong)
+		}
+	}
+	return true
+}
+
+// search finds the first seed in which the variant is noticed, and how long its run must
+// be. A shorter run is the beginning of a longer one.
+func (v variant) search(t *testing.T) catch {
+	t.Helper()
+	for seed := range int64(mostSeeds) {
+		c := catch{seed: seed}
+		if !v.caught(t, &c) {
+			continue
+		}
+		text, _, _ := strings.Cut(strings.TrimPrefix(c.wrong, "at "), ": ")
+		if at, err := time.ParseDuration(text); err == nil {
+			short := catch{seed: seed, length: at.Truncate(time.Minute) + 2*time.Minute}
+			if short.length < v.regime(seed).Length && v.caught(t, &short) {
+				return short
+			}
+		}
+		return c
+	}
+	t.Errorf("%s was not noticed in %d seeds", v.rule, mostSeeds)
+	return catch{}
+}
+
+var catchesFile = filepath.Join("testdata", "variants.txt")
+
+// readCatches reads how each variant was caught when all seeds were searched.
+func readCatches(t *testing.T) map[string]catch {
+	t.Helper()
+	f, err := os.Open(catchesFile)
+	must(t, err)
+	defer f.Close()
+	known := map[string]catch{}
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		var c catch
+		var length string
+		if _, err := fmt.Sscan(lines.Text(), &c.seed, &length); err != nil {
+			t.Fatalf("%s: %q: %v", catchesFile, lines.Text(), err)
+		}
+		if c.length, err = time.ParseDuration(length); err != nil {
+			t.Fatalf("%s: %q: %v", catchesFile, lines.Text(), err)
+		}
+		_, name, _ := strings.Cut(lines.Text(), "  ")
+		if name = strings.TrimSpace(name); !slices.ContainsFunc(variants, func(v variant) bool { return v.name == name }) && !*search {
+			t.Errorf("%s: there is no variant %q: run make variants", catchesFile, name)
+		}
+		known[name] = c
+	}
+	return known
+}
+
+func writeCatches(t *testing.T, caught map[string]catch) {
+	t.Helper()
+	var b strings.Builder
+	for _, v := range variants {
+		c := caught[v.name]
+		fmt.Fprintf(&b, "%d %v  %s\n", c.seed, c.length, v.name)
+	}
+	must(t, os.WriteFile(catchesFile, []byte(b.String()), 0o644))
 }

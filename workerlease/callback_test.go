@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/slotlease/slotlease/workerlease"
+	"github.com/slotlease/slotlease/workerlease/event"
 )
 
 func TestLeaseExpiredComesAfterTheContextEndedAndOnTimeEvenIfLeaseAllocatedRuns(t *testing.T) {
@@ -32,12 +33,10 @@ func TestLeaseExpiredComesAfterTheContextEndedAndOnTimeEvenIfLeaseAllocatedRuns(
 			t.Errorf("LeaseAllocated returned at %v, LeaseExpired was called at %v; want it 100 ms earlier", u.returned, u.expiredAt)
 		}
 		equal(t, "slots", w.starts(), minutes(5, 10)...)
-		if n := len(observed[workerlease.Overrun](w)); n != 0 {
+		if n := len(observed[event.Overrun](w)); n != 0 {
 			t.Errorf("%d overruns reported of code that kept within the margin", n)
 		}
-		if err := w.StopLeasing(t.Context()); err != nil {
-			t.Error(err)
-		}
+		must(t, w.StopLeasing(t.Context()))
 		if u = w.turn(t, 1); u.expiries != 1 || u.why != workerlease.Stopped {
 			t.Errorf("LeaseExpired was called %d times, with %q, want once, with %q", u.expiries, u.why, workerlease.Stopped)
 		}
@@ -74,7 +73,7 @@ func TestCodeThatOverrunsKeepsTheWorkerFromClaiming(t *testing.T) {
 			if !st.Overrunning || st.Healthy() || st.Holding || !strings.Contains(st.String(), "overrunning") {
 				t.Errorf("while overrunning: %v, healthy %v", st, st.Healthy())
 			}
-			if e := observed[workerlease.Overrun](w); len(e) != 1 || since(e[0].Slot.Start) != 5*time.Minute {
+			if e := observed[event.Overrun](w); len(e) != 1 || since(e[0].Slot.Start) != 5*time.Minute {
 				t.Errorf("Overrun events = %+v, want one", e)
 			}
 			at(26 * time.Minute)
@@ -86,7 +85,7 @@ func TestCodeThatOverrunsKeepsTheWorkerFromClaiming(t *testing.T) {
 			if st = w.Status(); st.Overrunning || !st.Healthy() {
 				t.Errorf("afterwards: %v", st)
 			}
-			for _, m := range observed[workerlease.Missed](w) {
+			for _, m := range observed[event.Missed](w) {
 				if m.Why != workerlease.Overrunning {
 					t.Errorf("missed %v because of %q, want %q", m.Slot, m.Why, workerlease.Overrunning)
 				}
@@ -118,7 +117,7 @@ func TestAPanicInLeaseAllocatedEndsTheLease(t *testing.T) {
 		checkPanic(t, w, "LeaseAllocated", "boom")
 		at(16 * time.Minute)
 		equal(t, "slots", w.starts(), minutes(5, 10, 15)...)
-		if n := len(observed[workerlease.Released](w)); n != 0 {
+		if n := len(observed[event.Released](w)); n != 0 {
 			t.Errorf("%d releases, want none: another worker might panic just so", n)
 		}
 	})
@@ -133,8 +132,8 @@ func TestCodeThatPanicsWhenItsLeaseHasEndedIsNotWhyItEnded(t *testing.T) {
 				<-ctx.Done()
 				panic("late")
 			},
-			observe: func(e workerlease.Event) {
-				if _, ok := e.(workerlease.Allocated); ok {
+			observe: func(e event.Event) {
+				if _, ok := e.(event.Allocated); ok {
 					time.Sleep(5*time.Minute + time.Second)
 				}
 			},
@@ -158,7 +157,7 @@ func checkPanic(t *testing.T, w *worker, callback, value string) {
 	if !w.reported(workerlease.ErrPanicked) {
 		t.Errorf("Error got %v, want a panic", w.errs)
 	}
-	e := observed[workerlease.Panic](w)
+	e := observed[event.Panic](w)
 	if len(e) == 0 {
 		t.Fatal("no Panic event")
 	}
@@ -215,7 +214,7 @@ func TestRemainingCountsDownToTheLastSafeMoment(t *testing.T) {
 		}
 		at(9*time.Minute + 55*time.Second)
 		endsAt(t, time.Since(t0)+l.Remaining(), 10*time.Minute)
-		if s := w.Status(); !s.Holding || !s.Running || w.turn(t, 0).expiries != 0 {
+		if s := w.Status(); !s.Holding || s.Running || w.turn(t, 0).expiries != 0 {
 			t.Errorf("long after LeaseAllocated has returned: %v", s)
 		}
 		at(finish(10*time.Minute) - truncated)
@@ -234,4 +233,82 @@ func TestRemainingCountsDownToTheLastSafeMoment(t *testing.T) {
 			t.Errorf("%d expiries, cause %v; want one, %v", u.expiries, u.cause, workerlease.ErrLeaseExpired)
 		}
 	})
+}
+
+// extending starts a worker whose lease is extended every 14.5 s, and whose
+// LeaseExtended is f.
+func extending(t *testing.T, f func(l workerlease.Lease)) *worker {
+	t.Helper()
+	return start(t, setup{Options: parted("w", 0, 20*time.Second), extended: f})
+}
+
+func TestASlowLeaseExtendedGetsOnlyTheNewest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var expiries []time.Duration
+		running := 0
+		extending(t, func(l workerlease.Lease) {
+			if running++; running > 1 {
+				t.Error("two calls at a time")
+			}
+			expiries = append(expiries, since(l.Expiry))
+			time.Sleep(40 * time.Second)
+			running--
+		})
+		at(7 * time.Minute)
+		// Extended at about 10.5 s, 24 s, 39 s, 54 s …; reported at 10.5 s, 50.5 s …
+		if len(expiries) != 3 {
+			t.Fatalf("observed %v in 2 min, want three calls of 40 s", expiries)
+		}
+		for i, e := range expiries {
+			if want := 5*time.Minute + 10*time.Second + time.Duration(i)*40*time.Second; e < want || e > want+35*time.Second {
+				t.Errorf("call %d got %v, want the newest window", i, e)
+			}
+		}
+	})
+}
+
+func TestTheNextLeaseWaitsForLeaseExtended(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		block := true
+		w := extending(t, func(workerlease.Lease) {
+			if block {
+				block = false
+				time.Sleep(7 * time.Minute)
+			}
+		})
+		at(14 * time.Minute)
+		h := w.history()
+		if len(h) < 2 {
+			t.Fatalf("%d leases, want a second one when LeaseExtended has returned", len(h))
+		}
+		if u := h[0]; u.expiredAt > 10*time.Minute {
+			t.Errorf("LeaseExpired was called at %v, want it at the end of the slot", u.expiredAt)
+		}
+		if u := h[1]; u.allocated < 12*time.Minute || u.allocated > 13*time.Minute {
+			t.Errorf("allocated again at %v, want soon after LeaseExtended returned at about 12m9s", u.allocated)
+		}
+		if n := len(observed[event.Overrun](w)); n != 1 {
+			t.Errorf("observed %d overruns, want one", n)
+		}
+	})
+}
+
+func TestALeaseExtendedThatPanicsOrEndsItsGoroutineEndsNothing(t *testing.T) {
+	for name, end := range map[string]func(){"panic": func() { panic("boom") }, "goexit": runtime.Goexit} {
+		bubble(t, name, func(t *testing.T) {
+			calls := 0
+			w := extending(t, func(workerlease.Lease) {
+				calls++
+				end()
+			})
+			at(11 * time.Minute)
+			h := w.history()
+			if len(h) != 2 || h[0].why != workerlease.WindowEnded || calls < 20 {
+				t.Errorf("%d leases, the first ended by %q, %d calls; want it to go on", len(h), h[0].why, calls)
+			}
+			if got := w.reported(workerlease.ErrPanicked); got != (name == "panic") {
+				t.Errorf("a panic was reported: %v", got)
+			}
+		})
+	}
 }

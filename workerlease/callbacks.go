@@ -38,8 +38,8 @@ type Callbacks struct {
 	LeaseExpired func(l Lease, why Reason)
 
 	// Error gets errors of the store, the clock and the callbacks, for information:
-	// leasing goes on. It is called by one goroutine at a time, must return quickly, and
-	// must not panic. Optional.
+	// leasing goes on. It is called by one goroutine at a time, must return quickly (see
+	// Observer for the cost of one that blocks), and must not panic. Optional.
 	Error func(error)
 }
 

@@ -10,16 +10,18 @@ import (
 
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease/history"
+	"github.com/slotlease/slotlease/workerlease/internal/option"
 )
 
 // Candidate is a worker of a roster, as others see it.
 type Candidate struct {
 	store.Presence
-	// Present says that the worker has renewed its presence as announced. If it has not, it has
-	// died, has stopped, or can't reach the store.
+	// Standing is what it is at present.
+	Standing Standing `json:"standing"`
+	// Present says that it is there. If it isn't, it has died, has stopped, or can't reach the store.
 	Present bool `json:"present"`
-	// Holds says that the lease in force by the ledger is the worker's or its group's, as far as names,
-	// host and process tell.
+	// Holds says that the lease by the ledger is the worker's or its group's, as far as names,
+	// host and process tell. It may be gone nevertheless.
 	Holds bool `json:"holds"`
 }
 
@@ -29,6 +31,11 @@ type Candidate struct {
 // client needs no ClientOptions.Roster. The error matches errors.ErrUnsupported if the ledger keeps no roster
 // (see store.Roster).
 func (c *Client) Candidates(ctx context.Context, workerType string) ([]Candidate, error) {
+	if !c.made() {
+		var errs option.Errors
+		c.checkLedger(&errs)
+		return nil, fmt.Errorf("candidates of %.70q: %w: %w", workerType, ErrOptions, errs.Join())
+	}
 	r, ok := c.ledger.(interface {
 		Presences(ctx context.Context, workerType string) ([]store.Presence, error)
 	})
@@ -48,20 +55,23 @@ func (c *Client) Candidates(ctx context.Context, workerType string) ([]Candidate
 	if err != nil {
 		return nil, err
 	}
-	holders := map[string]store.Record{}
+	entries := map[string][]history.Entry{}
 	list := make([]Candidate, 0, len(presences))
 	for _, p := range presences {
 		if isOver(p, stamp.Time) {
 			continue
 		}
-		holder, known := holders[p.WorkerType]
+		of, known := entries[p.WorkerType]
 		if !known {
-			if holder, err = c.holderAt(ctx, p.WorkerType, stamp); err != nil {
+			records, _, err := c.ledger.Tail(ctx, p.WorkerType, lookForHolder)
+			if err != nil {
 				return nil, err
 			}
-			holders[p.WorkerType] = holder
+			of = history.Read(records, stamp.Time, nil)
+			entries[p.WorkerType] = of
 		}
-		list = append(list, Candidate{Presence: p, Present: IsPresent(p, stamp.Time), Holds: p.Phase != store.PhaseStopped && holds(holder, p)})
+		standing := StandingOf(p, of, stamp.Time)
+		list = append(list, Candidate{Presence: p, Standing: standing, Present: standing.There(), Holds: holdsAt(p, of, stamp.Time)})
 	}
 	slices.SortStableFunc(list, func(a, b Candidate) int {
 		return cmp.Or(strings.Compare(a.WorkerType, b.WorkerType), strings.Compare(a.InstanceID, b.InstanceID))
@@ -71,20 +81,6 @@ func (c *Client) Candidates(ctx context.Context, workerType string) ([]Candidate
 
 // lookForHolder is how many records are read to find the term in force.
 const lookForHolder = 20
-
-// holderAt is the grant in force at a time of the store; the zero Record if there is none.
-func (c *Client) holderAt(ctx context.Context, workerType string, at store.Stamp) (store.Record, error) {
-	records, _, err := c.ledger.Tail(ctx, workerType, lookForHolder)
-	if err != nil {
-		return store.Record{}, err
-	}
-	for _, e := range history.Read(records, at.Time, nil) {
-		if e.InForce(at.Time) {
-			return e.Record, nil
-		}
-	}
-	return store.Record{}, nil
-}
 
 // holds reports that a worker has the lease that a record grants.
 func holds(r store.Record, p store.Presence) bool {

@@ -1,6 +1,8 @@
 package workerlease_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"testing"
@@ -13,6 +15,7 @@ import (
 	"github.com/slotlease/slotlease/store/memory"
 	"github.com/slotlease/slotlease/testutil/clocks"
 	"github.com/slotlease/slotlease/workerlease"
+	"github.com/slotlease/slotlease/workerlease/event"
 )
 
 // wrong is a clock whose time of day is off and can be stepped. As on a real
@@ -93,7 +96,7 @@ func TestASuspendWhileWaitingIsNoticedWithinHalfAMinute(t *testing.T) {
 		c.Suspend(10 * time.Minute) // It is 11m now.
 		at(time.Minute + 31*time.Second + lead)
 		equal(t, "slots", w.starts(), 10*time.Minute)
-		if m := observed[workerlease.Missed](w); len(m) != 1 || m[0].Why != workerlease.TooLate || since(m[0].Until) != 10*time.Minute {
+		if m := observed[event.Missed](w); len(m) != 1 || m[0].Why != workerlease.TooLate || since(m[0].Until) != 10*time.Minute {
 			t.Errorf("Missed events = %+v, want that of 5m", m)
 		}
 	})
@@ -112,8 +115,8 @@ func TestAJumpOfTheStoresClockEndsTheLeaseAndLeasingGoesOn(t *testing.T) {
 			if u.ended < 10*time.Minute-lead-time.Microsecond || u.cause != workerlease.ErrClockJumped || u.why != workerlease.ClockJumped || u.expiries != 1 {
 				t.Errorf("turn = %+v, want its end by the jump", u)
 			}
-			e := observed[workerlease.ClockJump](w)
-			if len(e) != 2 || e[0].Verdict != workerlease.ClockInQuestion || e[1].Verdict != workerlease.JumpConfirmed || e[0].Server != "memory" || !w.reported(workerlease.ErrClockJumped) {
+			e := observed[event.ClockJump](w)
+			if len(e) != 2 || e[0].Verdict != event.ClockInQuestion || e[1].Verdict != event.JumpConfirmed || e[0].Server != "memory" || !w.reported(workerlease.ErrClockJumped) {
 				t.Errorf("ClockJump events = %+v, want one in question and one confirmed, and an error reported", e)
 			}
 			// Slots are those of the new store time. What a head that was made by
@@ -159,7 +162,7 @@ func TestAnotherServerWithTheSameTimeChangesNothing(t *testing.T) {
 		ledger.Shift(0, "other")
 		at(26 * time.Minute)
 		equal(t, "slots", w.starts(), minutes(5, 10, 15, 20, 25)...)
-		e := observed[workerlease.ClockJump](w)
+		e := observed[event.ClockJump](w)
 		if len(e) != 0 || w.reported(workerlease.ErrClockJumped) {
 			t.Errorf("ClockJump events = %+v, want none, and no error", e)
 		}
@@ -191,5 +194,99 @@ func TestTheSystemClockGoesOn(t *testing.T) {
 	<-c.After(2 * time.Millisecond)
 	if got := b.Boottime() - before; got < 2*time.Millisecond || got > time.Minute {
 		t.Errorf("boot time went on by %v in 2 ms", got)
+	}
+}
+
+// lateRechecks is a clock whose machine is so busy that the goroutines of timers of a second
+// begin late, until they are told to keep up. It counts them.
+type lateRechecks struct {
+	*clocks.Suspendable
+	late  atomic.Int64
+	calls atomic.Int64
+}
+
+func (c *lateRechecks) AfterFunc(d time.Duration, f func()) *clock.Timer {
+	if d == time.Second {
+		c.calls.Add(1)
+		return c.Suspendable.AfterFunc(d, func() {
+			time.Sleep(time.Duration(c.late.Load()))
+			f()
+		})
+	}
+	return c.Suspendable.AfterFunc(d, f)
+}
+
+// A recheck that is held up while the last lease ends and the next begins isn't repeated
+// besides the next lease's own.
+func TestALateRecheckIsNotRepeatedTwice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &lateRechecks{Suspendable: clocks.NewSuspendable(clock.New())}
+		start(t, setup{ledger: memory.New(memory.Options{}), clock: c, Options: workerlease.Options{LeaseInterval: 10 * time.Second}})
+		for i := range 10 {
+			at(time.Duration(i)*10*time.Second + 17*time.Second)
+			c.late.Store(int64(4500 * time.Millisecond))
+			at(time.Duration(i)*10*time.Second + 22*time.Second + 500*time.Millisecond)
+			c.late.Store(0)
+		}
+		at(125 * time.Second)
+		before := c.calls.Load()
+		at(128 * time.Second)
+		if n := c.calls.Load() - before; n > 4 {
+			t.Errorf("a lease was looked at %d times in 3 s, want once a second", n)
+		}
+	})
+}
+
+// A client that had no worker for long samples the time before a new one decides anything,
+// since what it knows is off by what the clocks have drifted apart meanwhile.
+func TestAWorkerOfAnIdleClientKnowsTheTimeBeforeItAims(t *testing.T) {
+	for _, c := range []struct {
+		idle time.Duration
+		ppm  int
+	}{
+		{24 * time.Hour, 20}, {24 * time.Hour, -20}, {30 * 24 * time.Hour, 500}, {30 * 24 * time.Hour, -500},
+	} {
+		// Right before and right after a boundary, the guess would be on the other side of it.
+		for _, to := range []time.Duration{-4 * time.Second, time.Second} {
+			bubble(t, fmt.Sprintf("%v %v ppm %v", c.idle, c.ppm, to), func(t *testing.T) {
+				ledger := memory.New(memory.Options{})
+				client := workerlease.NewClient(ledger, workerlease.ClientOptions{Clock: clocks.Drifting(clock.New(), c.ppm)})
+				try := func() *workerlease.Claim {
+					t.Helper()
+					ctx, cancel := context.WithTimeout(t.Context(), 30*time.Minute)
+					defer cancel()
+					claim, err := client.TryClaim(ctx, named("try", 0))
+					if err != nil && !errors.Is(err, workerlease.ErrNotClaimed) {
+						t.Fatal(err)
+					}
+					return claim
+				}
+				if claim := try(); claim != nil {
+					_ = claim.Release(t.Context())
+				}
+				at(c.idle + to)
+				if to > 0 {
+					w := start(t, setup{client: client, ledger: ledger, Options: named("started", 0)})
+					time.Sleep(2 * time.Second)
+					if h := w.history(); len(h) > 0 {
+						t.Errorf("works in mid-slot, in %v", h[0].lease.Slot)
+					}
+					w.stop(t)
+				}
+				began := time.Now()
+				claim := try()
+				if took := time.Since(began); took > 300*time.Millisecond {
+					t.Errorf("TryClaim took %v, want it at once", took)
+				}
+				if claim == nil {
+					t.Fatal("the slot was refused, and is free")
+				}
+				slot := claim.Lease.Slot
+				if now := time.Now(); now.Before(slot.Start) || !now.Before(slot.End) {
+					t.Errorf("claimed %v, want the slot of now, %v", slot, now)
+				}
+				_ = claim.Release(t.Context())
+			})
+		}
 	}
 }

@@ -29,9 +29,10 @@
 //
 //	claim, err := workerlease.TryClaim(ctx, ledger, o)
 //
-// A ledger is opened by store/mongo, store/cosmos, store/sqlite or store/memory. These
-// functions log warnings and errors to slog.Default(). Their namesakes of a [Client] log as
-// its options say, and share one measurement of time among many workers.
+// A ledger is opened by one of the packages below store, such as store/postgres. Its Init
+// creates what is missing; without it these functions return store.ErrMissing, see
+// [Client.Ready]. They log warnings and errors to slog.Default(). Their namesakes of a [Client]
+// log as its options say, and share one measurement of time among many workers.
 //
 // [Options] decide what happens when a worker dies: another takes over within
 // FailoverWithin. With Continuous, a leader works on from slot to slot. A Job is done once
@@ -55,10 +56,10 @@
 //   - token: the fencing token of a lease, higher than all before it.
 //   - store time: what the store's clock shows. Uncertainty is how far a worker's
 //     measurement of it may be off.
-//   - margin: the time before the end of a window in which nobody works.
+//   - margin: the time before the end of a window in which no work is done.
 //   - roster: what workers say of themselves, for people and for who goes first. No lease is decided by it.
 //   - done: said of a slot whose Job has succeeded.
-//   - outcome: what came of the work of a slot, as its worker tells the ledger, for people (store.Outcome).
+//   - outcome: the result of the work of a slot, as its worker records it for people (store.Outcome).
 //   - outcome unknown: said of an append whose reply leaves open whether it was stored.
 //   - poison: a head that no correct worker can have written, or that can't be read. It is
 //     reported, never obeyed, and never taken for a free slot.
@@ -84,9 +85,9 @@
 //
 // Not guaranteed: a process that pauses after its last check may write late, so a resource
 // should refuse a token lower than the highest it has seen. If the store's own clock jumps
-// further than Margin and the servers' skew, if a backup is restored, if a virtual machine is
-// frozen, or if an operator overrides the lease of a holder that lives (see [Override]), two
-// leases may overlap; their tokens differ, except after a restored backup. A job may run
+// further than Margin and the servers' skew, if the store loses records that it had acknowledged, if a virtual machine is
+// frozen, or if an operator overrides the lease of a holder that lives (see package operate), two
+// leases may overlap; their tokens differ, except after such a loss. A job may run
 // again if its worker dies before the job is recorded as done.
 //
 // docs/guarantees.md says more, and docs/protocol.md explains how it works.

@@ -1,7 +1,6 @@
 package workerlease_test
 
 import (
-	"context"
 	"errors"
 	"slices"
 	"sync/atomic"
@@ -15,6 +14,7 @@ import (
 	"github.com/slotlease/slotlease/store/memory"
 	"github.com/slotlease/slotlease/testutil/faultstore"
 	"github.com/slotlease/slotlease/workerlease"
+	"github.com/slotlease/slotlease/workerlease/event"
 )
 
 // bootTime is the bubble's clock with a boot time.
@@ -30,7 +30,7 @@ func TestALeaseEndsAsAWholeWhenAnotherServersClockSaysThatItHasNotBegun(t *testi
 		l.stamp = func(s *store.Stamp, _ time.Time) {
 			s.Time, s.Server = s.Time.Add(-2*time.Second), "other"
 		}
-		start(t, setup{client: w.Client(), Options: workerlease.Options{WorkerType: "other", JoinMidSlot: true}})
+		start(t, setup{client: w.Client(), joins: true, Options: workerlease.Options{WorkerType: "other", Lead: 10 * time.Millisecond}})
 		at(5*time.Minute + 600*time.Millisecond)
 		u := w.turn(t, 0)
 		if u.expiries != 1 || u.why != workerlease.ClockJumped || !errors.Is(u.cause, workerlease.ErrClockJumped) || w.Status().Holding {
@@ -43,8 +43,8 @@ func TestTheContextEndsInTimeAlsoWhileAnObserverBlocksAndTheTimeGetsUncertain(t 
 	synctest.Test(t, func(t *testing.T) {
 		l := &hooked{Ledger: memory.New(memory.Options{})}
 		blocked := make(chan struct{})
-		w := start(t, setup{ledger: l, Options: workerlease.Options{LeaseInterval: 10 * time.Second}, observe: func(e workerlease.Event) {
-			if _, ok := e.(workerlease.Allocated); ok && e.Of().WorkerType == "job" {
+		w := start(t, setup{ledger: l, Options: workerlease.Options{LeaseInterval: 10 * time.Second}, observe: func(e event.Event) {
+			if _, ok := e.(event.Allocated); ok && e.Of().WorkerType == "job" {
 				<-blocked
 			}
 		}})
@@ -52,7 +52,7 @@ func TestTheContextEndsInTimeAlsoWhileAnObserverBlocksAndTheTimeGetsUncertain(t 
 		l.stamp = func(s *store.Stamp, _ time.Time) {
 			s.Time, s.Server = s.Time.Add(3*time.Second), "other"
 		}
-		start(t, setup{client: w.Client(), Options: workerlease.Options{WorkerType: "other", JoinMidSlot: true}})
+		start(t, setup{client: w.Client(), joins: true, Options: workerlease.Options{WorkerType: "other"}})
 		at(18*time.Second + 20*time.Millisecond)
 		if u := w.turn(t, 0); u.lease.Valid() || u.ctx.Err() == nil {
 			t.Errorf("valid %v, context's error %v, want both to say that it is over", u.lease.Valid(), u.ctx.Err())
@@ -69,7 +69,7 @@ func TestAWorkerThatStartsRightAfterAJumpMindsTheOldTime(t *testing.T) {
 		l.stamp = func(s *store.Stamp, _ time.Time) {
 			s.Time, s.Server = s.Time.Add(time.Minute), "other"
 		}
-		start(t, setup{client: c, Options: workerlease.Options{WorkerType: "b", JoinMidSlot: true}})
+		start(t, setup{client: c, joins: true, Options: workerlease.Options{WorkerType: "b"}})
 		at(16*time.Minute + time.Second)
 		late := start(t, setup{client: c, Options: workerlease.Options{WorkerType: "c"}})
 		synctest.Wait()
@@ -79,64 +79,12 @@ func TestAWorkerThatStartsRightAfterAJumpMindsTheOldTime(t *testing.T) {
 	})
 }
 
-func TestRecordsAreTrimmedAlsoWhenGrantsAndReleasesAlternate(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := memory.New(memory.Options{})
-		for range 600 {
-			w := start(t, setup{ledger: l, Options: workerlease.Options{LeaseInterval: time.Minute, Retention: 2 * time.Hour}})
-			time.Sleep(time.Minute + 10*time.Second)
-			if err := w.StopLeasing(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			time.Sleep(50 * time.Second)
-		}
-		if head, left := newest(t, l).Seq, len(records(t, l)); head < 1000 || left > int(head)/2 {
-			t.Errorf("%d records are left at seq %d", left, head)
-		}
-	})
-}
-
-func TestStopLeasingWithoutADeadlineEndsWithTheSlotIfTheStoreIsGone(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := faulty(t, nil)
-		dying := &hooked{Ledger: l, beforeAppend: func(r store.Record) {
-			if r.Kind == store.KindRelease {
-				l.Break(faultstore.Down())
-			}
-		}}
-		w := start(t, setup{ledger: dying, Options: workerlease.Options{LeaseInterval: 10 * time.Second}})
-		at(12 * time.Second)
-		go func() { _ = w.StopLeasing(context.Background()) }()
-		at(19 * time.Second)
-		if closed(w.Done()) {
-			t.Error("stopped before the slot was over, without having released")
-		}
-		at(30 * time.Second)
-		if !closed(w.Done()) {
-			t.Error("not stopped long after the slot was over")
-		}
-	})
-}
-
-func TestStopLeasingKeepsItsDeadlineAlsoWhileAnObserverBlocks(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		blocked := make(chan struct{})
-		w := start(t, setup{observe: func(workerlease.Event) { <-blocked }})
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		if err := w.StopLeasing(ctx); !errors.Is(err, context.DeadlineExceeded) || time.Since(t0) > time.Second {
-			t.Errorf("StopLeasing = %v after %v, want its deadline kept", err, time.Since(t0))
-		}
-		close(blocked)
-	})
-}
-
 func TestALateExpiryGivesTheCodeAMomentBeforeItOverruns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		// The worker's goroutine is held up over the end of the window.
 		var block atomic.Bool
-		w := start(t, setup{observe: func(e workerlease.Event) {
-			if _, ok := e.(workerlease.ClockSample); ok && block.Load() {
+		w := start(t, setup{observe: func(e event.Event) {
+			if _, ok := e.(event.ClockSample); ok && block.Load() {
 				time.Sleep(30 * time.Second)
 			}
 		}})
@@ -145,7 +93,7 @@ func TestALateExpiryGivesTheCodeAMomentBeforeItOverruns(t *testing.T) {
 		at(9*time.Minute + 55*time.Second)
 		block.Store(false)
 		at(11 * time.Minute)
-		if u, overruns := w.turn(t, 0), observed[workerlease.Overrun](w); u.expiries != 1 || len(overruns) != 0 {
+		if u, overruns := w.turn(t, 0), observed[event.Overrun](w); u.expiries != 1 || len(overruns) != 0 {
 			t.Errorf("turn = %+v, %d overruns, want none of code that returned at once", u, len(overruns))
 		}
 	})
@@ -159,8 +107,8 @@ func TestASlowObserverDoesNotDelayWhatWasDecided(t *testing.T) {
 		other.Schedule = "every 1m" // It is reported in the step in which the claim is made.
 		inner.Put(other)
 		ledger := faultstore.NewCounter(inner)
-		start(t, setup{ledger: ledger, observe: func(e workerlease.Event) {
-			if _, ok := e.(workerlease.ScheduleMismatch); ok {
+		start(t, setup{ledger: ledger, observe: func(e event.Event) {
+			if _, ok := e.(event.ScheduleMismatch); ok {
 				time.Sleep(3 * time.Second)
 			}
 		}})

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/slotlease/slotlease/workerlease/event"
 	"github.com/slotlease/slotlease/workerlease/internal/machine"
 )
 
@@ -75,7 +76,7 @@ func (w *WorkerLease) endCheck() {
 func (l Lease) Succeeded() {
 	if l.active != nil && l.active.lapsed() == 0 {
 		w := l.active.w
-		w.post(arrival{observed: []Event{TaskSucceeded{Worker: w.label(), Lease: l.active.lease(), At: w.now().Mid()}}})
+		w.post(arrival{observed: []event.Event{event.TaskSucceeded{Worker: w.label(), Lease: l.active.lease().plain(), At: w.now().Mid()}}})
 	}
 }
 

@@ -21,6 +21,8 @@ var (
 	ErrIneligible = errors.New("worker not eligible")
 	// ErrStalled: the code showed no progress for Options.ProgressWithin.
 	ErrStalled = errors.New("no progress")
+	// ErrTimedOut: the run has taken longer than Job.Timeout.
+	ErrTimedOut = errors.New("job timed out")
 	// ErrPaused: an operator has paused the worker type, at once.
 	ErrPaused = errors.New("worker type paused")
 	// ErrDrained: an operator has drained the host, at once.
@@ -30,6 +32,9 @@ var (
 	// ErrFinished: the task of Run has returned.
 	ErrFinished = errors.New("task finished")
 )
+
+// ErrGiveBack is what a task of Run returns to give the rest of its slot to others although nothing has failed.
+var ErrGiveBack = errors.New("slot given back")
 
 // ErrNotReleased is wrapped by an error of StopLeasing, Run and Claim.Release if it is not
 // known that the lease was released. It then ends by itself, when its window does.

@@ -3,13 +3,18 @@ package workerlease_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/memory"
 	"github.com/slotlease/slotlease/testutil/faultstore"
 	"github.com/slotlease/slotlease/workerlease"
+	"github.com/slotlease/slotlease/workerlease/event"
 )
 
 func TestAWorkerBeginsWithAnEventThatNamesItself(t *testing.T) {
@@ -19,7 +24,7 @@ func TestAWorkerBeginsWithAnEventThatNamesItself(t *testing.T) {
 		if names := w.names(0); names[0] != "Started" {
 			t.Errorf("the first event is %s, want Started", names[0])
 		}
-		if e := observed[workerlease.Started](w); len(e) != 1 || e[0].Self != w.WorkerLease {
+		if e := observed[event.Started](w); len(e) != 1 || e[0].Self != w.WorkerLease {
 			t.Errorf("Started = %+v, want one of the worker", e)
 		}
 	})
@@ -29,12 +34,10 @@ func TestEachOperationIsReportedWithHowLongItTook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const takes = 7 * time.Millisecond
 		counter := faultstore.NewCounter(memory.New(memory.Options{}))
-		link := faultstore.New(counter, faultstore.Options{})
-		link.Break(faultstore.Fault{Before: takes})
-		w := start(t, setup{ledger: link})
+		w := start(t, setup{ledger: struck(t, counter, eachCall(faultstore.Fault{Before: takes}))})
 		at(21 * time.Minute)
 		got := map[string]int{}
-		for _, e := range observed[workerlease.Operated](w) {
+		for _, e := range observed[event.Operated](w) {
 			got[e.Operation]++
 			if e.Took < takes || e.Took > 2*takes || e.Err != nil {
 				t.Errorf("Operated = %+v, want %v or a bit more, and no error", e, takes)
@@ -57,7 +60,7 @@ func TestTheEndOfAnOperationHasItsError(t *testing.T) {
 		link.Break(faultstore.Down())
 		w := start(t, setup{ledger: link})
 		at(time.Second)
-		e, f := observed[workerlease.Operated](w), observed[workerlease.StoreFailed](w)
+		e, f := observed[event.Operated](w), observed[event.StoreFailed](w)
 		if len(e) == 0 || len(e) != len(f) || e[0].Operation != "now" || e[0].Err == nil || !errors.Is(f[0].Err, e[0].Err) {
 			t.Errorf("Operated = %+v, want the operations of %+v", e, f)
 		}
@@ -79,7 +82,7 @@ func TestWhatComesOfTasksIsReported(t *testing.T) {
 			return nil
 		}})
 		at(24 * time.Minute)
-		good, bad := observed[workerlease.TaskSucceeded](w), observed[workerlease.TaskFailed](w)
+		good, bad := observed[event.TaskSucceeded](w), observed[event.TaskFailed](w)
 		if len(good) != 2 || len(bad) != 1 {
 			t.Fatalf("TaskSucceeded %+v and TaskFailed %+v, want two and one: a task that is cut off is neither", good, bad)
 		}
@@ -92,7 +95,7 @@ func TestWhatComesOfTasksIsReported(t *testing.T) {
 }
 
 // succeededAt checks when a success was, within the uncertainty of store time.
-func succeededAt(t *testing.T, e workerlease.TaskSucceeded, want time.Duration) {
+func succeededAt(t *testing.T, e event.TaskSucceeded, want time.Duration) {
 	t.Helper()
 	if off := (since(e.At) - want).Abs(); off > 2*time.Millisecond {
 		t.Errorf("succeeded at %v, want %v", since(e.At), want)
@@ -112,7 +115,7 @@ func TestCodeThatKeepsItsLeaseReportsWhatCameOfIt(t *testing.T) {
 			ended = l
 		}})
 		at(12 * time.Minute)
-		good, bad := observed[workerlease.TaskSucceeded](w), observed[workerlease.Faltered](w)
+		good, bad := observed[event.TaskSucceeded](w), observed[event.Faltered](w)
 		if len(good) != 1 || len(bad) != 1 || since(good[0].Lease.Slot.Start) != 5*time.Minute || since(bad[0].Lease.Slot.Start) != 10*time.Minute || good[0].Took != 0 {
 			t.Errorf("TaskSucceeded %+v, Faltered %+v, want one each, of 5m and 10m", good, bad)
 		}
@@ -122,51 +125,18 @@ func TestCodeThatKeepsItsLeaseReportsWhatCameOfIt(t *testing.T) {
 		ended.Failed()
 		workerlease.Lease{}.Succeeded()
 		synctest.Wait()
-		if n := len(observed[workerlease.TaskSucceeded](w)) + len(observed[workerlease.Faltered](w)); n != 2 {
+		if n := len(observed[event.TaskSucceeded](w)) + len(observed[event.Faltered](w)); n != 2 {
 			t.Errorf("%d events after the lease has ended, want none", n-2)
-		}
-	})
-}
-
-func TestMissedSlotsAreCounted(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		link := faultstore.New(memory.New(memory.Options{}), faultstore.Options{})
-		w := start(t, setup{ledger: link})
-		at(7 * time.Minute)
-		link.Break(faultstore.Down())
-		at(31 * time.Minute)
-		link.Mend()
-		at(41 * time.Minute)
-		sum := 0
-		for _, e := range observed[workerlease.Missed](w) {
-			sum += e.Count
-		}
-		if s := w.Status(); sum != s.Missed || sum < 4 {
-			t.Errorf("%d slots missed by events, %d by Status, want at least 4", sum, s.Missed)
-		}
-	})
-}
-
-func TestStatusSaysUpToWhenJobsAreDone(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := start(t, setup{Options: workerlease.Options{Job: &workerlease.Job{}}, task: func(context.Context, workerlease.Lease) error { return nil }})
-		at(4 * time.Minute)
-		if s := w.Status(); !s.DoneUntil.IsZero() {
-			t.Errorf("DoneUntil = %v before any job", s.DoneUntil)
-		}
-		at(6 * time.Minute)
-		if s := w.Status(); since(s.DoneUntil) != 10*time.Minute {
-			t.Errorf("DoneUntil = %v, want the end of the slot: 10m", since(s.DoneUntil))
 		}
 	})
 }
 
 func TestObserversGetEachEventInOrder(t *testing.T) {
 	var got []string
-	note := func(name string) workerlease.Observer {
-		return workerlease.ObserverFunc(func(workerlease.Event) { got = append(got, name) })
+	note := func(name string) event.Observer {
+		return event.ObserverFunc(func(event.Event) { got = append(got, name) })
 	}
-	workerlease.Observers(note("a"), nil, note("b")).Observe(workerlease.Conflict{})
+	event.Observers(note("a"), nil, note("b")).Observe(event.Conflict{})
 	equal(t, "observers", got, "a", "b")
 }
 
@@ -178,13 +148,92 @@ func TestThatAllCodeHasReturnedIsTheLastThingReportedOfALease(t *testing.T) {
 			return errors.New("late")
 		}})
 		at(10*time.Minute + 1500*time.Millisecond)
-		if e := observed[workerlease.Returned](w); len(e) != 0 {
+		if e := observed[event.Returned](w); len(e) != 0 {
 			t.Errorf("Returned = %+v while the task runs", e)
 		}
 		at(10*time.Minute + 10*time.Second)
 		equal(t, "events of the end of a lease", w.names(10*time.Minute - 100*time.Millisecond)[:3], "Overrun", "TaskFailed", "Returned")
-		if e := observed[workerlease.Returned](w); len(e) != 1 || since(e[0].Lease.Slot.Start) != 5*time.Minute {
+		if e := observed[event.Returned](w); len(e) != 1 || since(e[0].Lease.Slot.Start) != 5*time.Minute {
 			t.Errorf("Returned = %+v, want one, of the slot of 5m", e)
+		}
+	})
+}
+
+// billed is a ledger that bills every request and, with an append, shows its clock.
+type billed struct {
+	store.Ledger
+	fails error
+}
+
+func (b billed) Append(ctx context.Context, r store.Record) error {
+	store.Charge(ctx, 2)
+	store.Charge(ctx, 3.5) // a second try
+	if b.fails != nil {
+		return b.fails
+	}
+	err := b.Ledger.Append(ctx, r)
+	if s, clockErr := b.Ledger.Now(ctx); clockErr == nil {
+		store.Tell(ctx, s)
+	}
+	return err
+}
+
+func (b billed) Tail(ctx context.Context, workerType string, limit int) ([]store.Record, store.Stamp, error) {
+	store.Charge(ctx, 1)
+	return b.Ledger.Tail(ctx, workerType, limit)
+}
+
+func (b billed) Now(ctx context.Context) (store.Stamp, error) {
+	store.Charge(ctx, 0.5)
+	return b.Ledger.Now(ctx)
+}
+
+func TestWhatTheStoreChargesIsSummedByOperation(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, setup{ledger: billed{Ledger: memory.New(memory.Options{})}, Options: named("w", 0)})
+		at(11 * time.Minute)
+		want := workerlease.Charges{}
+		for _, e := range observed[event.Charged](w) {
+			want[e.Operation] += e.Units
+		}
+		got := w.Status().Charges
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("Status().Charges differ from the sums of the events (-events +status):\n%s", diff)
+		}
+		appends := len(observed[event.Claimed](w))
+		if appends == 0 || got["append"] != 5.5*float64(appends) || got["tail"] < 1 || got["now"] < 0.5 {
+			t.Errorf("Status().Charges = %v after %d appends at 5.5", got, appends)
+		}
+		names := w.names(6 * time.Minute)
+		if i := slices.Index(names, "Claimed"); i < 2 || !slices.Equal(names[i-2:i], []string{"ClockSample", "Charged"}) {
+			t.Errorf("events = %q, want a sample of the clock that the append showed, and its charge, before Claimed", names)
+		}
+		if sum := got["append"] + got["tail"] + got["now"]; got.Total() != sum {
+			t.Errorf("Total() = %v, want %v", got.Total(), sum)
+		}
+		got["append"] = 0
+		if w.Status().Charges["append"] == 0 {
+			t.Error("the caller's copy of the charges is the worker's own")
+		}
+	})
+}
+
+func TestAFailedOperationIsChargedToo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, setup{ledger: billed{memory.New(memory.Options{}), errors.New("no reply")}, Options: named("w", 0)})
+		at(6 * time.Minute)
+		if got := w.Status(); got.Charges["append"] < 5.5 || got.Allocated > 0 {
+			t.Errorf("Status() = %v, %v, want failed appends charged", got, got.Charges)
+		}
+	})
+}
+
+func TestAStoreThatBillsNothingHasNoCharges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, setup{ledger: memory.New(memory.Options{}), Options: named("w", 0)})
+		at(6 * time.Minute)
+		if got := w.Status().Charges; got != nil || len(observed[event.Charged](w)) > 0 {
+			t.Errorf("Status().Charges = %v, want none", got)
 		}
 	})
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/slotlease/slotlease/store/memory"
 	"github.com/slotlease/slotlease/testutil/clocks"
 	"github.com/slotlease/slotlease/workerlease"
+	"github.com/slotlease/slotlease/workerlease/event"
 )
 
 // One client runs workers of many types, and measures store time once for all of them.
@@ -60,7 +61,8 @@ func ExampleClient_StartLeasing() {
 		log.Print(err)
 	}
 	// Output:
-	// until 12:10:00
+	// until 12:05:00
+	// extended to 12:10:00
 	// extended to 12:15:00
 	// over: stopped
 }
@@ -90,7 +92,7 @@ func ExampleTryClaim() {
 func ExampleClaim_Complete() {
 	ctx := context.Background()
 	ledger := memory.New(memory.Options{})
-	o := workerlease.Options{WorkerType: "migration", LeaseInterval: 24 * time.Hour, Job: &workerlease.Job{}}
+	o := workerlease.Options{WorkerType: "migration", LeaseInterval: 24 * time.Hour, Job: &workerlease.Job{StartWithin: 24 * time.Hour}}
 	claim, err := workerlease.TryClaim(ctx, ledger, o)
 	if err != nil {
 		log.Fatal(err)
@@ -133,14 +135,14 @@ func ExampleWorkerLease_RunIfHeld() {
 }
 
 // An observer gets every event as a value, here to count slots that nobody worked in.
-func ExampleObserver() {
+func ExampleClientOptions_observer() {
 	clock := clocks.NewFake(noon)
 	missed := map[workerlease.Reason]int{}
-	count := workerlease.ObserverFunc(func(e workerlease.Event) {
+	count := event.ObserverFunc(func(e event.Event) {
 		switch e := e.(type) {
-		case workerlease.Allocated:
+		case event.Allocated:
 			fmt.Println(e.Of().WorkerType, "works in", clockTime(e.Lease.Slot.Start))
-		case workerlease.Missed:
+		case event.Missed:
 			missed[e.Why]++
 		}
 	})
@@ -162,7 +164,7 @@ func ExampleObserver() {
 }
 
 // Log every event by log/slog.
-func ExampleLogToSlog() {
+func ExampleClientOptions_logger() {
 	clock := clocks.NewFake(noon)
 	handler := slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 		if a.Key == slog.TimeKey || a.Key == "late" || a.Key == "at" { // They vary from run to run.
@@ -171,7 +173,7 @@ func ExampleLogToSlog() {
 		return a
 	}})
 	client := clock.NewClient(memory.New(memory.Options{Clock: clock}),
-		workerlease.ClientOptions{Observer: workerlease.LogToSlog(slog.New(handler))})
+		workerlease.ClientOptions{Logger: slog.New(handler)})
 	worker, err := client.StartTask(context.Background(), workerlease.Options{WorkerType: "mailer", InstanceID: "pod-1"},
 		func(context.Context, workerlease.Lease) error { return errors.New("no route to host") })
 	if err != nil {
@@ -181,7 +183,7 @@ func ExampleLogToSlog() {
 	clock.Advance(exampleT{}, 5*time.Minute+time.Second)
 	// Output:
 	// level=INFO msg="lease allocated" slot="[2026-01-01T12:05:00Z, 2026-01-01T12:10:00Z)" token=1767269100000 workerType=mailer instanceId=pod-1
-	// level=ERROR msg="task failed" slot="[2026-01-01T12:05:00Z, 2026-01-01T12:10:00Z)" token=1767269100000 error="no route to host" workerType=mailer instanceId=pod-1
+	// level=WARN msg="task failed" slot="[2026-01-01T12:05:00Z, 2026-01-01T12:10:00Z)" token=1767269100000 error="no route to host" workerType=mailer instanceId=pod-1
 	// level=INFO msg="lease expired" slot="[2026-01-01T12:05:00Z, 2026-01-01T12:10:00Z)" token=1767269100000 why=failed workerType=mailer instanceId=pod-1
 	// level=INFO msg="lease released" slot="[2026-01-01T12:05:00Z, 2026-01-01T12:10:00Z)" seq=2 workerType=mailer instanceId=pod-1
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/slotlease/slotlease/store/memory"
 	"github.com/slotlease/slotlease/testutil/clocks"
 	"github.com/slotlease/slotlease/workerlease"
+	"github.com/slotlease/slotlease/workerlease/event"
 )
 
 // noon is when examples with a fake clock begin. It is a boundary: the next slots of
@@ -75,6 +76,8 @@ func ExampleOptions_failoverWithin() {
 	}
 	clock.AdvanceTo(exampleT{}, noon.Add(5*time.Minute+20*time.Second))
 	// Output:
+	// anna works in the slot of 12:00:00
+	// ben works in the slot of 12:00:00
 	// anna works in the slot of 12:05:00
 	// ben works in the slot of 12:05:00
 }
@@ -126,7 +129,7 @@ func ExampleOptions_noFailback() {
 	clock := clocks.NewFake(noon)
 	client := clock.NewClient(memory.New(memory.Options{Clock: clock}), workerlease.ClientOptions{})
 	lead := func(ctx context.Context, l workerlease.Lease) error {
-		fmt.Println(clockTime(l.Start), l.InstanceID, "leads")
+		fmt.Println(clockTime(l.Slot.Start), l.InstanceID, "leads")
 		<-ctx.Done()
 		return nil
 	}
@@ -146,7 +149,7 @@ func ExampleOptions_noFailback() {
 	clock.Advance(exampleT{}, time.Hour)
 	fmt.Println("an hour later, low leads:", low.IsHolder())
 	// Output:
-	// 12:05:00 low leads
+	// 12:00:00 low leads
 	// an hour later, low leads: true
 }
 
@@ -173,16 +176,18 @@ func ExampleJob() {
 	}
 	clock.Advance(exampleT{}, 10*time.Minute-time.Second)
 	// Output:
+	// 12:00:00: attempt 1 of anna
+	// 12:00:00: attempt 2 of ben
 	// 12:05:00: attempt 1 of anna
 	// 12:05:00: attempt 2 of ben
 }
 
-// A slot in which no worker ran is made up for in the next one.
-func ExampleJob_runMissed() {
+// A slot that nobody has begun in time is run late, as soon as a worker is there.
+func ExampleJob_catchUp() {
 	clock := clocks.NewFake(noon)
 	client := clock.NewClient(memory.New(memory.Options{Clock: clock}), workerlease.ClientOptions{})
 	start := func() *workerlease.WorkerLease {
-		o := workerlease.Options{WorkerType: "report", Job: &workerlease.Job{RunMissed: true}}
+		o := workerlease.Options{WorkerType: "report", Job: &workerlease.Job{CatchUp: workerlease.CatchUpNewest, CatchUpWithin: time.Hour}}
 		worker, err := client.StartTask(context.Background(), o, func(_ context.Context, l workerlease.Lease) error {
 			fmt.Println("report of", clockTime(l.Slot.Start), "missed:", l.Missed)
 			return nil
@@ -197,16 +202,75 @@ func ExampleJob_runMissed() {
 	if err := worker.StopLeasing(context.Background()); err != nil {
 		log.Print(err)
 	}
-	clock.AdvanceTo(exampleT{}, noon.Add(17*time.Minute)) // Nobody runs in the slot of 12:10, nor at 12:15.
+	clock.AdvanceTo(exampleT{}, noon.Add(17*time.Minute)) // Nobody runs in the slot of 12:10, nor early in that of 12:15.
 	worker = start()
 	clock.AdvanceTo(exampleT{}, noon.Add(21*time.Minute))
 	if err := worker.StopLeasing(context.Background()); err != nil {
 		log.Print(err)
 	}
 	// Output:
+	// report of 12:00:00 missed: false
 	// report of 12:05:00 missed: false
 	// report of 12:15:00 missed: true
 	// report of 12:20:00 missed: false
+}
+
+// A job may begin late, and take longer than its slot: those that begin meanwhile are skipped. It is
+// bounded all the same.
+func ExampleJob_overrun() {
+	clock := clocks.NewFake(noon)
+	client := clock.NewClient(memory.New(memory.Options{Clock: clock}), workerlease.ClientOptions{
+		Observer: event.ObserverFunc(func(e event.Event) {
+			if e, ok := e.(event.Skipped); ok {
+				fmt.Println("skipped", clockTime(e.Slot.Start), "because of", clockTime(e.Running.Start))
+			}
+		}),
+	})
+	o := workerlease.Options{WorkerType: "report", Job: &workerlease.Job{
+		StartWithin: time.Minute, Overrun: workerlease.Finish, Timeout: 2 * time.Hour,
+	}}
+	worker, err := client.StartTask(context.Background(), o, func(ctx context.Context, l workerlease.Lease) error {
+		fmt.Println("report of", clockTime(l.Slot.Start))
+		select {
+		case <-clock.After(7 * time.Minute):
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	clock.AdvanceTo(exampleT{}, noon.Add(11*time.Minute))
+	fmt.Println("done until", clockTime(worker.Status().DoneUntil))
+	if err := worker.StopLeasing(context.Background()); err != nil {
+		log.Print(err)
+	}
+	// Output:
+	// report of 12:00:00
+	// skipped 12:05:00 because of 12:00:00
+	// report of 12:10:00
+	// done until 12:10:00
+}
+
+// Whoever starts a worker with WaitForBoundary leaves what is left of the current slot to others.
+func ExampleOptions_waitForBoundary() {
+	clock := clocks.NewFake(noon.Add(time.Minute))
+	client := clock.NewClient(memory.New(memory.Options{Clock: clock}), workerlease.ClientOptions{})
+	o := workerlease.Options{WorkerType: "leader", Continuous: true, FailoverWithin: 10 * time.Second, WaitForBoundary: true}
+	worker, err := client.StartTask(context.Background(), o, func(ctx context.Context, l workerlease.Lease) error {
+		fmt.Println("leads from", clockTime(l.Start))
+		<-ctx.Done()
+		return nil
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	clock.AdvanceTo(exampleT{}, noon.Add(6*time.Minute))
+	if err := worker.StopLeasing(context.Background()); err != nil {
+		log.Print(err)
+	}
+	// Output: leads from 12:05:00
 }
 
 // The slots of a cron schedule last from one firing to the next, also when the clocks of

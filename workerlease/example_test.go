@@ -16,7 +16,7 @@ import (
 func ExampleRun() {
 	ctx, shutDown := context.WithCancel(context.Background())
 	ledger := memory.New(memory.Options{}) // In production: store/mongo, store/cosmos or store/sqlite.
-	o := workerlease.Options{WorkerType: "invoice-export", JoinMidSlot: true}
+	o := workerlease.Options{WorkerType: "invoice-export", FailoverWithin: 30 * time.Second}
 	err := workerlease.Run(ctx, ledger, o, func(ctx context.Context, l workerlease.Lease) error {
 		fmt.Println("exporting invoices") // Pass l.Token along with each write.
 		shutDown()
@@ -35,7 +35,7 @@ func ExampleStartLeasing() {
 	ledger := memory.New(memory.Options{})
 	started := make(chan struct{})
 	worker, err := workerlease.StartLeasing(context.Background(), ledger,
-		workerlease.Options{WorkerType: "invoice-export", JoinMidSlot: true},
+		workerlease.Options{WorkerType: "invoice-export", FailoverWithin: 30 * time.Second},
 		workerlease.Callbacks{
 			LeaseAllocated: func(ctx context.Context, l workerlease.Lease) {
 				fmt.Println("exporting invoices")
@@ -59,7 +59,7 @@ func ExampleStartLeasing() {
 func ExampleStartTask() {
 	started := make(chan struct{})
 	worker, err := workerlease.StartTask(context.Background(), memory.New(memory.Options{}),
-		workerlease.Options{WorkerType: "sitemap", InstanceID: "web-1", JoinMidSlot: true},
+		workerlease.Options{WorkerType: "sitemap", InstanceID: "web-1", FailoverWithin: 30 * time.Second},
 		func(ctx context.Context, _ workerlease.Lease) error {
 			close(started)
 			<-ctx.Done()
@@ -84,7 +84,7 @@ func ExampleStartTask() {
 func ExampleWorkerLease_StopLeasing() {
 	started, end := make(chan struct{}), make(chan struct{})
 	worker, err := workerlease.StartLeasing(context.Background(), memory.New(memory.Options{}),
-		workerlease.Options{WorkerType: "report", JoinMidSlot: true},
+		workerlease.Options{WorkerType: "report", FailoverWithin: 30 * time.Second},
 		workerlease.Callbacks{LeaseAllocated: func(context.Context, workerlease.Lease) {
 			close(started)
 			<-end // It should have watched its context.

@@ -1,6 +1,7 @@
 package workerlease_test
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"github.com/slotlease/slotlease/store/memory"
 	"github.com/slotlease/slotlease/testutil/faultstore"
 	"github.com/slotlease/slotlease/workerlease"
+	"github.com/slotlease/slotlease/workerlease/event"
 )
 
 // parted are the options of a worker that takes over within d.
@@ -20,15 +22,20 @@ func parted(name string, priority int, d time.Duration) workerlease.Options {
 	return o
 }
 
+// turnsOf are the leases of workers, by when they began.
+func turnsOf(workers ...*worker) (all []turn) {
+	for _, w := range workers {
+		all = append(all, w.history()...)
+	}
+	slices.SortFunc(all, func(a, b turn) int { return cmp.Compare(a.allocated, b.allocated) })
+	return all
+}
+
 // apart checks that no two leases were worked under at one time, and that tokens
 // grow.
 func apart(t *testing.T, workers ...*worker) {
 	t.Helper()
-	var all []turn
-	for _, w := range workers {
-		all = append(all, w.history()...)
-	}
-	slices.SortFunc(all, func(a, b turn) int { return int(a.allocated - b.allocated) })
+	all := turnsOf(workers...)
 	for i := 1; i < len(all); i++ {
 		before, u := all[i-1], all[i]
 		if before.ended == 0 || before.ended > u.allocated {
@@ -67,8 +74,8 @@ func TestAStandbyTakesOverWithinFailoverWithin(t *testing.T) {
 			if n := len(first.history()); n != 1 && dies < 10*time.Minute-10*time.Second {
 				t.Errorf("dead at %v: the dead worker had %d leases, want one", dies, n)
 			}
-			if len(observed[workerlease.Lost](second)) != 1 && u.allocated < 10*time.Minute {
-				t.Errorf("dead at %v: observed %d lost slots, want one", dies, len(observed[workerlease.Lost](second)))
+			if len(observed[event.Lost](second)) != 1 && u.allocated < 10*time.Minute {
+				t.Errorf("dead at %v: observed %d lost slots, want one", dies, len(observed[event.Lost](second)))
 			}
 		})
 	}
@@ -123,10 +130,10 @@ func TestAHealthySlotCostsAnAppendForEachWindowAndAReadForEachStandby(t *testing
 		if n := len(second.history()); n != 0 {
 			t.Errorf("the standby had %d leases", n)
 		}
-		if n := len(observed[workerlease.Missed](second)) + len(observed[workerlease.Missed](first)); n != 0 {
+		if n := len(observed[event.Missed](second)) + len(observed[event.Missed](first)); n != 0 {
 			t.Errorf("%d slots missed", n)
 		}
-		if n := len(observed[workerlease.Lost](second)); n != 2*slots+1 {
+		if n := len(observed[event.Lost](second)); n != 2*slots+1 {
 			t.Errorf("the standby observed %d lost slots, want one for each of %d", n, 2*slots+1)
 		}
 		apart(t, first, second)
@@ -139,8 +146,7 @@ func TestWorkersWithoutFailoverLeaveTheSlotToItsHolder(t *testing.T) {
 		inner := memory.New(memory.Options{})
 		first := start(t, setup{ledger: inner.Handle(), Options: parted("first", 0, 20*time.Second)})
 		other := named("other", 1)
-		other.JoinMidSlot = true
-		second := start(t, setup{ledger: inner.Handle(), Options: other})
+		second := start(t, setup{ledger: inner.Handle(), joins: true, Options: other})
 		at(31 * time.Minute)
 		equal(t, "slots of the holder", first.starts(), minutes(5, 10, 15, 20, 25, 30)...)
 		for _, u := range second.history() {

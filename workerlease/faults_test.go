@@ -3,6 +3,7 @@ package workerlease_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"github.com/slotlease/slotlease/store/memory"
 	"github.com/slotlease/slotlease/testutil/faultstore"
 	"github.com/slotlease/slotlease/workerlease"
+	"github.com/slotlease/slotlease/workerlease/event"
 )
 
 func TestAStoreThatIsDownAtTheStartIsRetriedUntilItIsBack(t *testing.T) {
@@ -29,7 +31,7 @@ func TestAStoreThatIsDownAtTheStartIsRetriedUntilItIsBack(t *testing.T) {
 		if s.Failures < 3 || s.Healthy() || !strings.Contains(s.String(), "connection refused") {
 			t.Errorf("after 7 min: %d failures, healthy %v, %q", s.Failures, s.Healthy(), s)
 		}
-		e := observed[workerlease.StoreFailed](w)
+		e := observed[event.StoreFailed](w)
 		if len(e) != s.Failures || e[0].Operation != "now" || !errors.Is(e[0].Err, faultstore.ErrDown) {
 			t.Errorf("%d StoreFailed events for %d failures, the first %+v", len(e), s.Failures, e[0])
 		}
@@ -98,12 +100,11 @@ func TestAnOutageOverABoundaryLeavesTheLeaseAloneAndCostsOnlyItsOwnTime(t *testi
 		}
 		ledger.Mend()
 		at(16 * time.Minute)
-		all := append(a.history()[1:], b.history()...)
-		if len(all) != 2 {
-			t.Fatalf("leases after the outage: a %v, b %v, want 10m and 15m once each", a.starts(), b.starts())
+		all := turnsOf(a, b)
+		if len(all) != 3 {
+			t.Fatalf("leases: a %v, b %v, want 5m, 10m and 15m once each", a.starts(), b.starts())
 		}
-		slices.SortFunc(all, func(x, y turn) int { return int(x.allocated - y.allocated) })
-		u := all[0]
+		u := all[1]
 		if since(u.lease.Slot.Start) != 10*time.Minute || u.allocated < 11*time.Minute || u.allocated > 11*time.Minute+20*time.Second {
 			t.Errorf("allocated slot %v at %v, want that of 10m within 20 s of the recovery", u.lease.Slot, u.allocated)
 		}
@@ -126,10 +127,14 @@ func TestASlotThatPassesInAnOutageIsMissed(t *testing.T) {
 		if s := w.Status(); s.Missed != 2 || s.Allocated != 3 {
 			t.Errorf("Missed %d, Allocated %d; want 2 and 3", s.Missed, s.Allocated)
 		}
-		for _, m := range observed[workerlease.Missed](w) {
-			if m.Why != workerlease.Unreachable {
+		count := 0
+		for _, m := range observed[event.Missed](w) {
+			if count += m.Count; m.Why != workerlease.Unreachable {
 				t.Errorf("missed %v because of %q, want %q", m.Slot, m.Why, workerlease.Unreachable)
 			}
+		}
+		if count != 2 {
+			t.Errorf("%d slots missed by events, want 2", count)
 		}
 	})
 }
@@ -159,10 +164,10 @@ func TestAnAppendWhoseReplyGoesAstrayIsFoundAndHasOneHolder(t *testing.T) {
 			if ledger.Struck()[test.kind] == 0 {
 				t.Errorf("the fault never struck: %v", ledger.Struck())
 			}
-			if n := len(observed[workerlease.Conflict](a)); (n > 0) != test.conflict {
+			if n := len(observed[event.Conflict](a)); (n > 0) != test.conflict {
 				t.Errorf("%d Conflict events, want any: %v", n, test.conflict)
 			}
-			if e := observed[workerlease.Unknown](a); (len(e) > 0) == test.conflict {
+			if e := observed[event.Unknown](a); (len(e) > 0) == test.conflict {
 				t.Errorf("%d Unknown events, want any: %v", len(e), !test.conflict)
 			} else if len(e) > 0 && !a.reported(e[0].Err) {
 				t.Error("the unknown outcome was not reported to Error")
@@ -204,11 +209,11 @@ func TestAStoreThatThrottlesGetsTheTimeItAsksFor(t *testing.T) {
 			if got := log[i+1].Began.Sub(log[i].Ended); got < wait || got > wait+100*time.Millisecond {
 				t.Errorf("%s: the next operation, %s, came %v later, want %v", op, log[i+1].Op, got, wait)
 			}
-			e := observed[workerlease.Throttled](w)
+			e := observed[event.Throttled](w)
 			if len(e) != 1 || e[0].RetryAfter != wait || e[0].Operation != string(op) || !w.reported(store.ErrThrottled) {
 				t.Errorf("%s: Throttled events = %+v, want one of %v, and an error reported", op, e, wait)
 			}
-			if n := len(observed[workerlease.StoreFailed](w)) + len(observed[workerlease.Unknown](w)); n != 0 {
+			if n := len(observed[event.StoreFailed](w)) + len(observed[event.Unknown](w)); n != 0 {
 				t.Errorf("%s: %d other events for the same error", op, n)
 			}
 			if n := len(w.starts()); n != 2 {
@@ -217,4 +222,82 @@ func TestAStoreThatThrottlesGetsTheTimeItAsksFor(t *testing.T) {
 			w.stop(t)
 		}
 	})
+}
+
+// A store that asks for a long pause, once, costs the slot whose claim it throttled.
+func TestALongRetryAfterCostsOneSlotAtMost(t *testing.T) {
+	for _, op := range []faultstore.Op{faultstore.OpNow, faultstore.OpTail, faultstore.OpAppend} {
+		for _, asks := range []time.Duration{50 * time.Minute, 24 * time.Hour} {
+			bubble(t, fmt.Sprint(op, " ", asks), func(t *testing.T) {
+				w := start(t, setup{ledger: faulty(t, once(op, 3, faultstore.Throttled(asks)))})
+				at(61 * time.Minute)
+				starts := w.starts()
+				for _, slot := range minutes(30, 35, 40, 45, 50, 55, 60) {
+					if !slices.Contains(starts, slot) {
+						t.Errorf("slots %v, want that of %v", starts, slot)
+					}
+				}
+				if len(starts) < 11 {
+					t.Errorf("slots %v, want 11 of the 12", starts)
+				}
+			})
+		}
+	}
+}
+
+// While the store can't be reached, stopping takes up to the end of the slot, and no longer if it is throttled, or if there
+// is work to be recorded as done.
+func TestStopLeasingWithoutADeadlineEndsWithTheSlotWhateverTheStoreDoes(t *testing.T) {
+	for name, fault := range map[string]faultstore.Fault{
+		"down": faultstore.Down(), "1s": faultstore.Throttled(time.Second), "2m": faultstore.Throttled(2 * time.Minute),
+		"1h": faultstore.Throttled(time.Hour), "down from its last append on": faultstore.Down(),
+	} {
+		for _, done := range []bool{false, true} {
+			bubble(t, fmt.Sprint(name, ", done ", done), func(t *testing.T) {
+				link := faulty(t, nil)
+				breaks := func() {
+					if len(name) < 5 {
+						link.Break(fault)
+					}
+				}
+				dying := &hooked{Ledger: link, beforeAppend: func(r store.Record) {
+					if r.Kind != store.KindGrant {
+						link.Break(fault)
+					}
+				}}
+				s := setup{ledger: dying, Options: named("a", 0)}
+				if done {
+					s.Options = perSlot("a", 0)
+					s.task = func(context.Context, workerlease.Lease) error { breaks(); return nil }
+				}
+				w := start(t, s)
+				at(6 * time.Minute)
+				breaks()
+				must(t, w.StopLeasing(context.Background()))
+				if ended := time.Since(t0); ended > 10*time.Minute+time.Second || name[0] == 'd' && ended < 9*time.Minute {
+					t.Errorf("stopped at %v, want it by the end of the slot, 10m", ended)
+				}
+			})
+		}
+	}
+}
+
+// A worker that has never reached the store doesn't know which slot it is, but how long it
+// is.
+func TestAWorkerThatCouldNotReachTheStoreYetTriesWithinASlot(t *testing.T) {
+	for name, err := range map[string]error{"down": errCut, "throttling": &store.ThrottledError{RetryAfter: time.Hour}} {
+		bubble(t, name, func(t *testing.T) {
+			h := &hooked{Ledger: memory.New(memory.Options{}), before: func() error {
+				if time.Since(t0) < time.Minute {
+					return err
+				}
+				return nil
+			}}
+			w := start(t, setup{ledger: h, Options: workerlease.Options{LeaseInterval: time.Second}})
+			at(65 * time.Second)
+			if starts := w.starts(); len(starts) == 0 || starts[0] > 62*time.Second {
+				t.Errorf("slots %v, want the first within two slots of 1m", starts)
+			}
+		})
+	}
 }

@@ -6,13 +6,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/benbjohnson/clock"
-
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/memory"
-	"github.com/slotlease/slotlease/testutil/clocks"
 	"github.com/slotlease/slotlease/testutil/faultstore"
 	"github.com/slotlease/slotlease/workerlease"
+	"github.com/slotlease/slotlease/workerlease/event"
 )
 
 // The tests of this file show features that docs/coming-from.md names and that no
@@ -29,7 +27,7 @@ func TestBackoffGoesFromMinBackoffToMaxBackoff(t *testing.T) {
 		var tries []time.Duration
 		w.mu.Lock()
 		for _, e := range w.events {
-			if _, failed := e.Event.(workerlease.StoreFailed); failed {
+			if _, failed := e.Event.(event.StoreFailed); failed {
 				tries = append(tries, e.at)
 			}
 		}
@@ -108,20 +106,6 @@ func TestThereIsNoGraceAfterTheLastSafeMoment(t *testing.T) {
 	})
 }
 
-func TestAShortTaskIsDoneOnceAlsoByWorkersWhoseClocksAreApart(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ledger := memory.New(memory.Options{})
-		j := &job{}
-		for name, off := range map[string]time.Duration{"slow": -4 * time.Minute, "right": 0, "fast": time.Hour} {
-			start(t, setup{ledger: ledger.Handle(), clock: clocks.Skewed(clock.New(), off), Options: perSlot(name, 0), task: j.run})
-		}
-		at(31 * time.Minute)
-		for _, slot := range minutes(5, 10, 15, 20, 25, 30) {
-			j.once(t, slot)
-		}
-	})
-}
-
 func TestAProbeDistinguishesAStoreThatIsDownFromCodeThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, link := cut(t)
@@ -154,39 +138,5 @@ func TestAProbeDistinguishesAStoreThatIsDownFromCodeThatHangs(t *testing.T) {
 		if !w.Status().Stopped {
 			t.Error("Status doesn't say that it has stopped")
 		}
-	})
-}
-
-// Instead of a score of health that candidates tell each other.
-func TestAWorkerThatIsUnwellStepsAsideAndComesBack(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		inner := memory.New(memory.Options{})
-		o := func(name string, priority int) workerlease.Options {
-			o := parted(name, priority, 20*time.Second)
-			o.Continuous = true
-			return o
-		}
-		well := start(t, setup{ledger: inner.Handle(), Options: o("a", 0)})
-		other := start(t, setup{ledger: inner.Handle(), Options: o("b", 1)})
-		at(6 * time.Minute)
-		well.stop(t) // It is unwell.
-		at(6*time.Minute + 22*time.Second)
-		if !other.IsHolder() {
-			t.Error("the other doesn't hold the lease 22 s after the first has stepped aside")
-		}
-		if end := since(newest(t, inner).WindowEnd); end > 8*time.Minute {
-			t.Errorf("the newest window ends at %v", end)
-		}
-		at(12 * time.Minute)
-		again := start(t, setup{client: well.Client(), Options: o("a", 0)})
-		at(14 * time.Minute)
-		if !other.IsHolder() || again.IsHolder() {
-			t.Error("the lease has moved within the slot")
-		}
-		at(16 * time.Minute)
-		if other.IsHolder() || !again.IsHolder() {
-			t.Error("the higher priority doesn't lead again")
-		}
-		apart(t, well, other, again)
 	})
 }

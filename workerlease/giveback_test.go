@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,6 +12,8 @@ import (
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/memory"
 	"github.com/slotlease/slotlease/workerlease"
+	"github.com/slotlease/slotlease/workerlease/event"
+	"github.com/slotlease/slotlease/workerlease/operate"
 )
 
 // A jump of the store's clock ends the lease of a long slot. The worker gives the rest back,
@@ -19,14 +22,8 @@ func TestTheRestOfASlotThatAClockJumpEndedIsUsed(t *testing.T) {
 	for _, by := range []time.Duration{300 * time.Millisecond, -300 * time.Millisecond, 10 * time.Second, -10 * time.Second} {
 		for _, within := range []time.Duration{0, 10 * time.Minute} {
 			bubble(t, fmt.Sprint(by, " ", within), func(t *testing.T) {
-				h := &hooked{Ledger: memory.New(memory.Options{})}
-				h.stamp = func(s *store.Stamp, _ time.Time) {
-					if time.Since(t0) > 26*time.Hour {
-						s.Time = s.Time.Add(by)
-					}
-				}
-				o := named("a", 0)
-				o.LeaseInterval, o.FailoverWithin = 24*time.Hour, within
+				h := stepped(memory.New(memory.Options{}), 26*time.Hour, ever, by)
+				o := slotted("a", 0, 24*time.Hour, within)
 				code := 3 * time.Second
 				w := start(t, setup{ledger: h, Options: o, work: func(ctx context.Context, _ workerlease.Lease) {
 					<-ctx.Done()
@@ -63,14 +60,8 @@ func TestTheRestOfASlotThatAClockJumpEndedIsUsed(t *testing.T) {
 func TestASlotThatWasWonByAnotherClockIsClaimedAnew(t *testing.T) {
 	for _, by := range []time.Duration{300 * time.Millisecond, -300 * time.Millisecond} {
 		bubble(t, fmt.Sprint(by), func(t *testing.T) {
-			h := &hooked{Ledger: memory.New(memory.Options{})}
-			h.stamp = func(s *store.Stamp, _ time.Time) {
-				if time.Since(t0) > 2*time.Hour-5*time.Second {
-					s.Time = s.Time.Add(by)
-				}
-			}
-			o := named("a", 0)
-			o.LeaseInterval = time.Hour
+			h := stepped(memory.New(memory.Options{}), 2*time.Hour-5*time.Second, ever, by)
+			o := slotted("a", 0, time.Hour, 0)
 			w := start(t, setup{ledger: h, Options: o})
 			// Another worker of the process notices the jump.
 			at(2*time.Hour - time.Minute)
@@ -100,12 +91,7 @@ func TestASlotThatWasWonByAnotherClockIsClaimedAnew(t *testing.T) {
 // The members of a group may still be at work: none gives back what all hold.
 func TestNoMemberGivesBackTheLeaseOfItsGroup(t *testing.T) {
 	bubble(t, "", func(t *testing.T) {
-		h := &hooked{Ledger: memory.New(memory.Options{})}
-		h.stamp = func(s *store.Stamp, _ time.Time) {
-			if time.Since(t0) > 90*time.Minute {
-				s.Time = s.Time.Add(300 * time.Millisecond)
-			}
-		}
+		h := stepped(memory.New(memory.Options{}), 90*time.Minute, ever, 300*time.Millisecond)
 		o := named("a", 0)
 		o.LeaseInterval, o.Group = time.Hour, "g"
 		w := start(t, setup{ledger: h, Options: o})
@@ -128,8 +114,7 @@ func TestACallbackThatOverrunsDoesNotKeepTheNextSlotFromOthers(t *testing.T) {
 	for _, long := range []time.Duration{time.Hour + time.Minute, 90 * time.Minute} {
 		bubble(t, long.String(), func(t *testing.T) {
 			ledger := memory.New(memory.Options{})
-			o := named("a", 0)
-			o.LeaseInterval = time.Hour
+			o := slotted("a", 0, time.Hour, 0)
 			first := true
 			a := start(t, setup{ledger: ledger.Handle(), Options: o, work: func(ctx context.Context, _ workerlease.Lease) {
 				if first {
@@ -140,9 +125,8 @@ func TestACallbackThatOverrunsDoesNotKeepTheNextSlotFromOthers(t *testing.T) {
 				<-ctx.Done()
 			}})
 			at(2*time.Hour + 10*time.Minute)
-			b := named("b", 1)
-			b.LeaseInterval, b.JoinMidSlot = time.Hour, true
-			other := start(t, setup{ledger: ledger.Handle(), Options: b})
+			b := slotted("b", 1, time.Hour, 0)
+			other := start(t, setup{ledger: ledger.Handle(), joins: true, Options: b})
 			at(2*time.Hour + 50*time.Minute)
 			if long < 70*time.Minute {
 				if began := a.turn(t, 1).allocated; began > 2*time.Hour+time.Minute+100*time.Millisecond {
@@ -162,8 +146,7 @@ func TestACallbackThatOverrunsDoesNotKeepTheNextSlotFromOthers(t *testing.T) {
 func TestAWorkerWhoseCodeHasReturnedClaimsTheRestThatItGaveBack(t *testing.T) {
 	for _, within := range []time.Duration{0, 4 * time.Minute} {
 		bubble(t, within.String(), func(t *testing.T) {
-			o := named("a", 0)
-			o.LeaseInterval, o.FailoverWithin = time.Hour, within
+			o := slotted("a", 0, time.Hour, within)
 			first := true
 			a := start(t, setup{Options: o, work: func(ctx context.Context, _ workerlease.Lease) {
 				if first {
@@ -206,8 +189,129 @@ func TestASlotIsGivenBackAlsoIfWorkIsDoneMeanwhile(t *testing.T) {
 		}})
 		at(21 * time.Minute)
 		equal(t, "slots that were run", ran, minutes(5, 10, 15, 20)...)
-		if e := observed[workerlease.Exhausted](w); len(e) > 0 {
+		if e := observed[event.Exhausted](w); len(e) > 0 {
 			t.Errorf("Exhausted events = %+v, and no slot was begun in vain", e)
 		}
 	})
+}
+
+func TestATaskGivesBackItsSlotWithoutAFailure(t *testing.T) {
+	bubble(t, "to another worker", func(t *testing.T) {
+		ledger := memory.New(memory.Options{})
+		o := named("a", 0)
+		o.FailoverWithin = 20 * time.Second
+		a := runs(t, ledger.Handle(), o, func(ctx context.Context, _ workerlease.Lease) error {
+			time.Sleep(time.Minute)
+			return workerlease.ErrGiveBack
+		})
+		o.InstanceID, o.Priority = "b", 1
+		var began []time.Duration
+		runs(t, ledger.Handle(), o, func(ctx context.Context, _ workerlease.Lease) error {
+			began = append(began, time.Since(t0))
+			<-ctx.Done()
+			return ctx.Err()
+		})
+		at(9 * time.Minute)
+		if len(began) != 1 || began[0] < 6*time.Minute || began[0] > 6*time.Minute+25*time.Second {
+			t.Errorf("the other began at %v, want once, when the rest was given back", began)
+		}
+		for _, not := range []string{"TaskFailed", "TaskSucceeded", "SteppedBack"} {
+			if slices.Contains(a.names(0), not) {
+				t.Errorf("%s was reported", not)
+			}
+		}
+		for _, r := range records(t, ledger) {
+			if o, ok := r.Outcome(); ok && o.Result == store.Failed {
+				t.Errorf("record %d says that it failed", r.Seq)
+			}
+		}
+	})
+}
+
+func TestATaskThatHasFailedAndReturnsNilKeepsItsLease(t *testing.T) {
+	bubble(t, "without a success", func(t *testing.T) {
+		ledger := memory.New(memory.Options{})
+		a := runs(t, ledger.Handle(), named("a", 0), func(_ context.Context, l workerlease.Lease) error {
+			l.FailedWith(errWork)
+			return nil
+		})
+		at(8 * time.Minute)
+		if len(holders(t, ledger)) != 1 {
+			t.Errorf("holders are %v, want one", holders(t, ledger))
+		}
+		got := a.names(0)
+		for _, not := range []string{"TaskSucceeded", "TaskFailed", "Released"} {
+			if slices.Contains(got, not) {
+				t.Errorf("%s was reported", not)
+			}
+		}
+		if !slices.Contains(got, "Faltered") {
+			t.Errorf("%v was reported, want the failure", got)
+		}
+	})
+}
+
+// A record of another worker or an operator, which changes no term, comes before the first release, of a worker whose task
+// fails or that is stopped.
+func TestAReleaseIsMadeAgainAfterARecordThatChangesNoTerm(t *testing.T) {
+	for _, kind := range []store.Kind{store.KindDone, store.KindOutcome, store.KindOrder, "audit"} {
+		for _, fails := range []bool{true, false} {
+			bubble(t, fmt.Sprint(kind, ", fails ", fails), func(t *testing.T) {
+				inner, first := memory.New(memory.Options{}), true
+				l := &hooked{Ledger: inner.Handle(), beforeAppend: func(r store.Record) {
+					if r.Kind == store.KindRelease && first {
+						first = false
+						other := newest(t, inner)
+						other.Seq, other.Kind, other.WindowStart, other.Metadata = r.Seq, kind, other.WindowEnd, ""
+						inner.Put(other)
+					}
+				}}
+				w := start(t, setup{ledger: l, Options: named("a", 0), task: func(ctx context.Context, _ workerlease.Lease) error {
+					if !fails {
+						<-ctx.Done()
+					}
+					return errWork
+				}})
+				at(6 * time.Minute)
+				if !fails {
+					must(t, w.StopLeasing(t.Context()))
+				}
+				got := records(t, inner)
+				if len(got) != 3 || got[2].Kind != store.KindRelease || got[2].Claim != got[0].Claim {
+					t.Fatalf("the records are %+v, want a grant, one of kind %s, and the release of the grant's term", got, kind)
+				}
+				if o, ok := got[2].Outcome(); fails && (!ok || o.Error != errWork.Error()) {
+					t.Errorf("the release says %+v, want that the task has failed", o)
+				}
+			})
+		}
+	}
+}
+
+// Each release within a slot is taken up at once, however many came before: a worker lets others go first after its own, until one has.
+func TestEachReleaseInASlotIsTakenUpAtOnce(t *testing.T) {
+	for _, d := range []time.Duration{10 * time.Second, time.Minute} {
+		bubble(t, d.String(), func(t *testing.T) {
+			ledger := memory.New(memory.Options{})
+			var workers []*worker
+			for i, name := range []string{"a", "b", "c"} {
+				o := slotted(name, i, 10*time.Minute, d)
+				workers = append(workers, start(t, setup{Options: o, ledger: ledger.Handle()}))
+			}
+			at(10*time.Minute + 20*time.Second)
+			for range 5 {
+				give(t, ledger, operate.Order{Kind: store.OrderRelease, WorkerType: "job"})
+				time.Sleep(80 * time.Second)
+			}
+			all := turnsOf(workers...)
+			if len(all) != 6 {
+				t.Fatalf("%d leases after five releases, want 6", len(all))
+			}
+			for i, u := range all[1:] {
+				if gap := u.allocated - all[i].ended; gap > 20*time.Millisecond {
+					t.Errorf("nobody works for %v after release %d", gap, i+1)
+				}
+			}
+		})
+	}
 }

@@ -3,6 +3,7 @@ package workerlease_test
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"slices"
 	"sync"
 	"testing"
@@ -10,11 +11,13 @@ import (
 	"time"
 
 	"github.com/benbjohnson/clock"
-	"go.uber.org/zap"
 
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/memory"
 	"github.com/slotlease/slotlease/workerlease"
+	"github.com/slotlease/slotlease/workerlease/event"
+	"github.com/slotlease/slotlease/workerlease/internal/machine"
+	"github.com/slotlease/slotlease/workerlease/operate"
 )
 
 // t0 is when bubbles begin. It is a boundary of every schedule used here.
@@ -37,21 +40,23 @@ func bubble(t *testing.T, name string, test func(*testing.T)) {
 }
 
 // setup is a worker to be started. The zero value is a worker of type "job"
-// with default options on its own ledger, whose LeaseAllocated blocks until
-// its context ends.
+// on its own ledger, whose LeaseAllocated blocks until its context ends. It has
+// default options, but for one: it waits for a boundary, where time is counted from.
 type setup struct {
 	workerlease.Options
 	ledger   store.Ledger
 	client   *workerlease.Client
 	clock    clock.Clock
-	logger   *zap.Logger
+	logger   *slog.Logger
 	roster   bool
 	ctx      context.Context
 	work     func(context.Context, workerlease.Lease)
 	task     workerlease.Task // in place of callbacks
 	expired  func(workerlease.Lease, workerlease.Reason)
 	extended func(workerlease.Lease)
-	observe  func(workerlease.Event) // on the worker's goroutine
+	observe  func(event.Event) // on the worker's goroutine
+	joins    bool              // the slot in which it starts, whatever its options
+	asGiven  bool              // whether it joins that slot: by its options; else it waits for the next one
 	// plain leaves LeaseExpired and Error nil.
 	plain bool
 }
@@ -59,7 +64,7 @@ type setup struct {
 // worker is a worker that writes down what happens to it.
 type worker struct {
 	*workerlease.WorkerLease
-	observe func(workerlease.Event)
+	observe func(event.Event)
 	mu      sync.Mutex
 	turns   []*turn
 	events  []seen
@@ -85,7 +90,7 @@ type extension struct{ at, expiry time.Duration }
 // seen is an event and when it came.
 type seen struct {
 	at time.Duration
-	workerlease.Event
+	event.Event
 }
 
 func newClient(w *worker, s setup) *workerlease.Client {
@@ -107,6 +112,15 @@ func start(t *testing.T, s setup) *worker {
 	}
 	if s.WorkerType == "" {
 		s.WorkerType = "job"
+	}
+	switch {
+	case s.asGiven:
+	case !s.joins:
+		s.WaitForBoundary = true
+	default:
+		rules := machine.Standard
+		rules.Entry = func(bool, string) machine.Entry { return machine.AtOnce }
+		workerlease.SetRules(s.client, rules)
 	}
 	if s.ctx == nil {
 		s.ctx = t.Context()
@@ -199,7 +213,7 @@ func (w *worker) failed(err error) {
 }
 
 // Observe makes the worker an observer of its client.
-func (w *worker) Observe(e workerlease.Event) {
+func (w *worker) Observe(e event.Event) {
 	w.mu.Lock()
 	w.events = append(w.events, seen{time.Since(t0), e})
 	w.mu.Unlock()
@@ -239,7 +253,7 @@ func (w *worker) turn(t *testing.T, n int) turn {
 }
 
 // observed are the events of one type so far.
-func observed[E workerlease.Event](w *worker) []E {
+func observed[E event.Event](w *worker) []E {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var out []E
@@ -270,9 +284,7 @@ func (w *worker) count(target error) (n int) {
 func (w *worker) stop(t *testing.T) {
 	t.Helper()
 	began := time.Now()
-	if err := w.StopLeasing(t.Context()); err != nil {
-		t.Errorf("StopLeasing: %v", err)
-	}
+	must(t, w.StopLeasing(t.Context()))
 	if took := time.Since(began); took > 10*time.Millisecond {
 		t.Errorf("StopLeasing took %v, want no time", took)
 	}
@@ -282,9 +294,7 @@ func (w *worker) stop(t *testing.T) {
 func records(t *testing.T, l store.Ledger) []store.Record {
 	t.Helper()
 	r, _, err := l.Tail(context.Background(), "job", 1<<20)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	slices.Reverse(r)
 	return r
 }
@@ -299,6 +309,22 @@ func holders(t *testing.T, l store.Ledger) []string {
 		}
 	}
 	return out
+}
+
+// must ends the test if something went wrong. It is for the test's own goroutine.
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// give gives an order.
+func give(t *testing.T, l store.Ledger, o operate.Order) store.Record {
+	t.Helper()
+	r, err := operate.On(l).Give(t.Context(), o)
+	must(t, err)
+	return r
 }
 
 // near checks a time to the microsecond.
@@ -319,6 +345,13 @@ func equal[S ~[]E, E comparable](t *testing.T, what string, got S, want ...E) {
 // named are the options of a worker with a name and a priority.
 func named(name string, priority int) workerlease.Options {
 	return workerlease.Options{WorkerType: "job", InstanceID: name, Priority: priority}
+}
+
+// slotted are the same for slots of a length, which others take over within failover.
+func slotted(name string, priority int, slot, failover time.Duration) workerlease.Options {
+	o := named(name, priority)
+	o.LeaseInterval, o.FailoverWithin = slot, failover
+	return o
 }
 
 // minutes are whole minutes since the bubble began.

@@ -60,35 +60,6 @@ func TestADoneSlotIsRecordedAfterAStaleRead(t *testing.T) {
 	})
 }
 
-// MaxAttempts 2, RunMissed. The slot of 10 min is begun once, and comes to nothing. The holder of the slot of 15 min
-// begins it late, which is the second time, and loses the store. Who takes the slot of 15 min over begins the slot of 10
-// min for a third time: the record only counts attempts for the slot of 15 min by now, and a late call counts nowhere.
-func TestASlotThatIsMadeUpForIsNotBegunMoreOftenThanMaxAttempts(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		inner, link := cut(t)
-		j := &job{do: func(ctx context.Context, l workerlease.Lease, _ int) error {
-			if since(l.Slot.Start) == 10*time.Minute {
-				<-ctx.Done()
-				return context.Cause(ctx)
-			}
-			return nil
-		}}
-		for i, l := range []store.Ledger{link, inner.Handle()} {
-			o := perSlot(fmt.Sprint(i), i)
-			o.Job.RunMissed, o.Job.MaxAttempts = true, 2
-			runs(t, l, o, j.run)
-		}
-		at(16 * time.Minute)
-		link.Break(faultstore.Down())
-		at(17 * time.Minute)
-		link.Mend()
-		at(19 * time.Minute)
-		if who := j.of(10 * time.Minute); len(who) > 2 {
-			t.Errorf("the slot of 10m was begun by %v, want twice at most", who)
-		}
-	})
-}
-
 // Two workers of one priority, Sticky by default: the holder of the slot before goes first. With a Job it doesn't,
 // since target compares the end of the last window with the start of the slot, and the last window of a task that is
 // done early ends before. So for Rotate.
@@ -133,9 +104,9 @@ func TestATaskOfALeaderThatFailsInTheLastLeadGoesOnWithTheNextSlot(t *testing.T)
 			return context.Cause(ctx)
 		}}
 		o := named("a", 0)
-		o.Continuous, o.JoinMidSlot = true, true
+		o.Continuous = true
 		at(10*time.Minute + time.Millisecond)
-		runs(t, ledger, o, j.run)
+		runsAtOnce(t, ledger, o, j.run)
 		at(19 * time.Minute)
 		if who := j.of(15 * time.Minute); len(who) == 0 {
 			t.Errorf("nobody was called for the slot of 15m; calls: %+v", j.calls)
@@ -203,7 +174,7 @@ func TestALateCallThatEndsItsGoroutineDoesNotCostTheNextSlot(t *testing.T) {
 			return nil
 		}}
 		o := perSlot("a", 0)
-		o.Job.RunMissed = true
+		o.Job.CatchUp = workerlease.CatchUpNewest
 		runs(t, link, o, j.run)
 		at(9 * time.Minute)
 		link.Break(faultstore.Down())
@@ -216,7 +187,7 @@ func TestALateCallThatEndsItsGoroutineDoesNotCostTheNextSlot(t *testing.T) {
 	})
 }
 
-// counting counts the steps of a worker: each draws once.
+// counting counts the steps of workers: each draws once.
 type counting struct{ steps atomic.Int64 }
 
 func (c *counting) Read(b []byte) (int, error) {

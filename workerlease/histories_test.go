@@ -28,9 +28,7 @@ func attempt(t *testing.T, l store.Ledger, o workerlease.Options) (*workerlease.
 func claimed(t *testing.T, l store.Ledger, o workerlease.Options) *workerlease.Claim {
 	t.Helper()
 	claim, err := attempt(t, l, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return claim
 }
 
@@ -41,7 +39,7 @@ func doneBy(head store.Record, until time.Time) store.Record {
 	return head
 }
 
-// RunMissed. Claims for the slot of 15 min open at 14:50; it is won while the task for the slot of 10 min is at work, by
+// CatchUpNewest. Claims for the slot of 15 min open at 14:50; it is won while the task for the slot of 10 min is at work, by
 // the same worker or by another, and "the slot before is not done" is decided then (confirm sets Next.Missed). The task
 // returns nil at 14:55, and its done record gets into the ledger. At 15 min the task is begun for the slot of 10 min
 // again, after its done record.
@@ -52,7 +50,7 @@ func TestASlotDoneInTheLastLeadIsNotRunAgainAsMissed(t *testing.T) {
 			j := &job{each: time.Second, ten: 4*time.Minute + 55*time.Second}
 			for _, name := range names {
 				o := perSlot(name, 0)
-				o.Job.RunMissed, o.TieBreak = true, priority.Rotate // The other one wins the next slot.
+				o.Job.CatchUp, o.TieBreak = workerlease.CatchUpNewest, priority.Rotate // The other one wins the next slot.
 				runs(t, ledger.Handle(), o, j.run)
 			}
 			at(16 * time.Minute)
@@ -72,15 +70,10 @@ func TestADoneSlotIsRecordedAlthoughAnotherDoneRecordIsOnItsWay(t *testing.T) {
 			j := &job{each: 50 * time.Millisecond}
 			var links []*faultstore.Ledger
 			for i, name := range names {
-				link := struck(t, inner.Handle(), func(c faultstore.Call) faultstore.Fault {
-					if c.Op == faultstore.OpAppend {
-						return faultstore.Fault{After: 200 * time.Millisecond}
-					}
-					return faultstore.Fault{}
-				})
+				link := struck(t, inner.Handle(), eachCall(faultstore.Fault{After: 200 * time.Millisecond}, faultstore.OpAppend))
 				links = append(links, link)
 				o := perSlot(name, i)
-				o.Job.RunMissed = true
+				o.Job.CatchUp = workerlease.CatchUpNewest
 				runs(t, link, o, j.run)
 			}
 			at(9 * time.Minute) // The slot of 5m is done.
@@ -123,12 +116,12 @@ func TestDoneOfAClaimThatHasEndedDoesNotPretend(t *testing.T) {
 }
 
 // The context of Run ends; the task takes beyond the end of its slot, and returns nil, with the store in perfect health. The
-// machine drops the done record, since the slot of the head is over. So with RunMissed the work is done again.
+// machine drops the done record, since the slot of the head is over. So with CatchUpNewest the work is done again.
 func TestATaskThatIsDoneLateWhileStoppingIsRecorded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ledger := memory.New(memory.Options{})
 		o := perSlot("a", 0)
-		o.Job.RunMissed = true
+		o.Job.CatchUp = workerlease.CatchUpNewest
 		r := runs(t, ledger, o, (&job{ten: 6 * time.Minute}).run)
 		at(14 * time.Minute)
 		r.cancel()
@@ -138,26 +131,6 @@ func TestATaskThatIsDoneLateWhileStoppingIsRecorded(t *testing.T) {
 		}
 		if done := since(newest(t, ledger).DoneUntil); done < 15*time.Minute {
 			t.Errorf("done until %v, want 15m: the task returned nil, and Run said that nothing was left behind", done)
-		}
-	})
-}
-
-// A task was done, and the store can't be read any more. StopLeasing with a context without end goes on for ever,
-// where its doc says: at most to the end of the slot.
-func TestStoppingEndsWithTheSlotAlsoIfThereIsADoneRecordToAppend(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		_, link := cut(t)
-		w := start(t, setup{ledger: link, Options: perSlot("a", 0), task: (&job{each: time.Minute}).run})
-		at(5*time.Minute + 30*time.Second)
-		link.Break(faultstore.Down())
-		at(7 * time.Minute)
-		ctx, cancel := context.WithCancel(context.Background())
-		defer cancel()
-		ended := make(chan struct{})
-		go func() { _ = w.StopLeasing(ctx); close(ended) }()
-		at(2 * time.Hour)
-		if !closed(ended) {
-			t.Errorf("StopLeasing has not returned at %v, for a slot that ended at 10m", time.Since(t0))
 		}
 	})
 }
@@ -185,32 +158,6 @@ func TestALeaderWhoseExtensionIsKnownTooLateComesBackSoon(t *testing.T) {
 			at(16 * time.Minute)
 		})
 	}
-}
-
-// While a stops, and is about to release, another worker's done record (for the slot before, come late) gets in between
-// its look at the ledger and its release. It repeats a's claim, so the term is still a's to release; but a has
-// forgotten what it was to release, and leaves the rest of the slot to nobody. StopLeasing returns nil.
-func TestAReleaseIsTriedAgainAfterADoneRecord(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		inner := memory.New(memory.Options{})
-		once := true
-		link := &hooked{Ledger: inner.Handle(), beforeAppend: func(r store.Record) {
-			if r.Kind != store.KindRelease || !once {
-				return
-			}
-			once = false
-			head := newest(t, inner)
-			inner.Put(doneBy(head, head.SlotStart))
-		}}
-		w := start(t, setup{Options: named("a", 0), ledger: link})
-		at(6 * time.Minute)
-		if err := w.StopLeasing(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if r := newest(t, inner); r.Kind != store.KindRelease {
-			t.Errorf("head is a %s with a window to %v, want that the rest of the slot was released", r.Kind, since(r.WindowEnd))
-		}
-	})
 }
 
 // A Job fills in FailoverWithin, and then refuses what it has filled in: a slot of 250 ms, or a margin of 10 s,

@@ -3,55 +3,67 @@ package workerlease
 import (
 	"time"
 
+	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/workerlease/event"
+	"github.com/slotlease/slotlease/workerlease/internal/machine"
 	"github.com/slotlease/slotlease/workerlease/internal/timeline"
 )
 
-// Holder is the worker that holds a lease or, if Group is set, its whole group. All times
-// are store time.
-type Holder struct {
-	InstanceID string
-	Group      string
-	Priority   int
-	// Token is the fencing token of the lease.
-	Token int64
-	// From and Until bound all windows that it has claimed so far.
-	From, Until time.Time
-	// Claimed is the earliest time at which it may have made its newest claim; zero if
-	// that isn't known, as right after a done record.
-	Claimed time.Time
-}
-
 // Holder returns the current holder, by the best guess of store time, as far as this worker
-// has seen. It asks nobody: a worker reads the ledger once for each slot, shortly before its
+// has seen. It doesn't ask the store: a worker reads the ledger once for each slot, shortly before its
 // boundary, and with FailoverWithin when a part of the slot ends. So a holder that has died
-// or released since is still shown. The answer is for information only: Lease.Valid says
-// what is safe.
-func (w *WorkerLease) Holder() (Holder, bool) {
+// or released since is still shown. Once the job of its slot is done, it holds nothing any more. The answer
+// is for information only: Lease.Valid says what is safe.
+func (w *WorkerLease) Holder() (event.Holder, bool) {
+	if !w.started() {
+		return event.Holder{}, false
+	}
+	if s := w.serving.Load(); s != nil && s.held() != nil {
+		return s.Holder() // The worker doesn't look while it runs for a trigger.
+	}
 	now := w.now()
 	if !now.Known() {
-		return Holder{}, false
+		return event.Holder{}, false
 	}
 	w.mu.Lock()
 	t := w.terms.at(now.Mid())
 	w.mu.Unlock()
+	if t.done {
+		return event.Holder{}, false
+	}
 	return t.Holder, t.claim != ""
 }
 
 // IsHolder reports that this worker has a lease that is valid now. Without
 // Options.Continuous no worker has one for a moment around each boundary.
-func (w *WorkerLease) IsHolder() bool {
-	h := w.active.Load()
-	return h != nil && h.valid()
+func (w *WorkerLease) IsHolder() bool { return w.held() != nil }
+
+// held is the lease under which the user's code may work now; nil if there is none.
+func (w *WorkerLease) held() *activeLease {
+	if w == nil {
+		return nil
+	}
+	h := w.current()
+	if h == nil || !h.valid() {
+		return nil
+	}
+	select {
+	case <-h.began:
+		return h
+	default:
+		return nil // LeaseAllocated comes first.
+	}
 }
 
 // term is what one claim began, as far as its records show. The zero term is nobody's.
 type term struct {
-	Holder
+	event.Holder
 	claim   string
 	worker  store.Worker // zero: not known
 	own     bool
 	slotEnd time.Time // up to where its holder may extend it, unseen
+	done    bool      // the job of its slot is
 }
 
 // goesOn reports that the holder of t goes on with next: the windows meet, or would if it
@@ -88,36 +100,48 @@ func (t terms) at(now time.Time) term {
 // the lease by it, or nobody: not if the same one goes on, nor if the record is surely
 // over. own says that the record's claim is the worker's own.
 func (t *terms) observe(r store.Record, own bool, now timeline.Interval) (changed bool) {
-	newest := &t.newest
-	same := r.Claim == newest.claim
+	same := r.Claim == t.newest.claim
 	switch {
 	case r.Kind == store.KindGrant && same:
-		newest.Until, newest.slotEnd, newest.Claimed = r.WindowEnd, r.SlotEnd, r.FixedAt
-		if !now.Earliest.Before(r.WindowEnd) {
-			newest.slotEnd = r.WindowEnd // It was not extended.
-		}
+		t.extend(r, now)
 	case r.Kind == store.KindGrant:
-		return t.succeed(r, term{Holder: Holder{From: r.WindowStart, Claimed: r.FixedAt}, worker: r.Worker, own: own}, now)
-	case r.Kind == store.KindDone && same:
-		if !r.DoneUntil.Before(r.SlotEnd) {
-			newest.slotEnd = newest.Until // Nobody extends a slot that is done.
-		}
-	case r.Kind == store.KindOrder && same && r.WindowEnd.Before(newest.Until) && r.SlotEnd.Equal(r.WindowEnd):
-		newest.Until, newest.slotEnd = r.WindowEnd, r.WindowEnd // It was released, unseen.
-		return true
-	case (r.Kind == store.KindOutcome || r.Kind == store.KindOrder) && same:
-	case r.Kind == store.KindOrder && r.SlotEnd.IsZero(): // Nobody had held anything before it.
-	case (r.Kind == store.KindDone || r.Kind == store.KindOutcome || r.Kind == store.KindOrder) && r.Claim != "":
-		// It repeats the term in the head, except for its beginning, which the token shows
-		// well enough, and for where its holder runs.
-		return t.succeed(r, term{Holder: Holder{From: store.FromMillis(r.Token)}, own: own}, now)
-	case r.Kind == store.KindRelease && same && r.WindowEnd.Before(newest.Until):
-		newest.Until, newest.slotEnd = r.WindowEnd, r.WindowEnd
+		return t.succeed(r, term{Holder: event.Holder{From: r.WindowStart, Claimed: r.FixedAt}, worker: r.Worker, own: own}, now)
+	case r.Kind == store.KindRelease:
+		return same && t.release(r)
+	case same && r.SlotEnd.Equal(r.WindowEnd) && t.release(r): // It was released, unseen.
 		return true
 	case r.Kind == store.KindOverride:
 		return t.override(r.WindowStart)
+	case r.Kind == store.KindDone && same:
+		if t.newest.done = isDoneIn(r); t.newest.done {
+			t.newest.slotEnd = t.newest.Until // Nobody extends a slot that is done.
+		}
+	case same || r.Claim == "":
+	case r.Kind == store.KindOrder && r.SlotEnd.IsZero(): // Nobody had held anything before it.
+	case r.Kind == store.KindDone || r.Kind == store.KindOutcome || r.Kind == store.KindOrder:
+		// It repeats the term in the head, except for its beginning, which the token shows
+		// well enough, and for where its holder runs.
+		return t.succeed(r, term{Holder: event.Holder{From: store.FromMillis(r.Token)}, own: own}, now)
 	}
 	return false
+}
+
+// extend takes in a further window of the newest term.
+func (t *terms) extend(r store.Record, now timeline.Interval) {
+	newest := &t.newest
+	newest.Until, newest.slotEnd, newest.Claimed, newest.done = r.WindowEnd, r.SlotEnd, r.FixedAt, isDoneIn(r)
+	if !now.Earliest.Before(r.WindowEnd) {
+		newest.slotEnd = r.WindowEnd // It was not extended.
+	}
+}
+
+// release takes in that the newest term has ended with a record, and reports whether that is before its end.
+func (t *terms) release(r store.Record) (changed bool) {
+	if !r.WindowEnd.Before(t.newest.Until) {
+		return false
+	}
+	t.newest.Until, t.newest.slotEnd = r.WindowEnd, r.WindowEnd
+	return true
 }
 
 // override takes in that all that was in force has ended at a time, and reports whether
@@ -135,7 +159,8 @@ func (t *terms) succeed(r store.Record, next term, now timeline.Interval) (chang
 	next.claim, next.InstanceID, next.Group = r.Claim, r.InstanceID, r.Group
 	next.Priority, next.Token, next.Until, next.slotEnd = r.Priority, r.Token, r.WindowEnd, r.SlotEnd
 	// The second: a record on top of a reset or an override, which nobody holds anything by.
-	if r.Kind != store.KindGrant && (!r.DoneUntil.Before(r.SlotEnd) || !next.From.Before(next.Until)) {
+	next.done = isDoneIn(r)
+	if r.Kind != store.KindGrant && (next.done || !next.From.Before(next.Until)) {
 		next.slotEnd = next.Until
 	}
 	changed = !t.newest.goesOn(next) && now.Earliest.Before(next.Until)
@@ -143,6 +168,11 @@ func (t *terms) succeed(r store.Record, next term, now timeline.Interval) (chang
 	before.Until = earlier(before.Until, next.From) // It was released or overridden, unseen.
 	*t = terms{before: before, newest: next}
 	return changed
+}
+
+// isDoneIn reports that the job of the slot of a record is done by it.
+func isDoneIn(r store.Record) bool {
+	return r.Attempt > 0 && machine.IsDoneIn(r, slots.Slot{Start: r.SlotStart, End: r.SlotEnd})
 }
 
 // earlier returns the earlier of two times.
@@ -160,6 +190,6 @@ func (w *WorkerLease) observe(r store.Record, own bool) {
 	changed, h := w.terms.observe(r, own, now), w.terms.newest.Holder
 	w.mu.Unlock()
 	if changed {
-		w.emit(HolderChanged{Worker: w.label(), Holder: h, Released: r.Kind == store.KindRelease || r.Kind == store.KindOverride})
+		w.emit(event.HolderChanged{Worker: w.label(), Holder: h, Released: r.Kind == store.KindRelease || r.Kind == store.KindOverride})
 	}
 }

@@ -2,6 +2,8 @@ package workerlease_test
 
 import (
 	"context"
+	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -98,9 +100,7 @@ func struck(t *testing.T, inner store.Ledger, plan func(faultstore.Call) faultst
 	t.Helper()
 	l := faultstore.New(inner, faultstore.Options{Plan: plan})
 	t.Cleanup(func() {
-		if err := l.Close(context.Background()); err != nil {
-			t.Errorf("Close: %v", err)
-		}
+		must(t, l.Close(context.Background()))
 	})
 	return l
 }
@@ -116,6 +116,32 @@ func cut(t *testing.T) (inner *memory.Ledger, link *faultstore.Ledger) {
 	t.Helper()
 	inner = memory.New(memory.Options{})
 	return inner, struck(t, inner.Handle(), nil)
+}
+
+// during strikes calls in a stretch of time: all, or those of some operations.
+func during(from, to time.Duration, f faultstore.Fault, ops ...faultstore.Op) func(faultstore.Call) faultstore.Fault {
+	return func(c faultstore.Call) faultstore.Fault {
+		if now := since(c.At); now >= from && now < to && (len(ops) == 0 || slices.Contains(ops, c.Op)) {
+			return f
+		}
+		return faultstore.Fault{}
+	}
+}
+
+// ever is longer than any test.
+const ever = time.Duration(math.MaxInt64)
+
+func eachCall(f faultstore.Fault, ops ...faultstore.Op) func(faultstore.Call) faultstore.Fault {
+	return during(0, ever, f, ops...)
+}
+
+// stepped is a ledger whose clock is off by so much in a stretch of time.
+func stepped(l store.Ledger, from, to, by time.Duration) *hooked {
+	return &hooked{Ledger: l, stamp: func(s *store.Stamp, _ time.Time) {
+		if d := time.Since(t0); d > from && d < to {
+			s.Time = s.Time.Add(by)
+		}
+	}}
 }
 
 // once strikes the n-th call of an operation.

@@ -4,6 +4,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/slotlease/slotlease/workerlease/event"
 	"github.com/slotlease/slotlease/workerlease/internal/machine"
 )
 
@@ -11,7 +12,7 @@ import (
 // for Callbacks.Error, that come along with it.
 type arrival struct {
 	event    machine.Event
-	observed []Event
+	observed []event.Event
 	err      error
 }
 
@@ -121,11 +122,13 @@ func (w *WorkerLease) next() (a arrival, ok bool) {
 			// Set before the worker is seen to wait: a test that sees that may move a fake clock.
 			in.stop = w.client.after(d, func() { w.due(turn) })
 			w.client.activity.park(w, w.client.clock.Now().Add(d))
+			w.rest(d)
 			in.working = false
 		}
 	}
 	in.mu.Unlock()
 	if ok {
+		w.beat()
 		w.client.activity.add(w, -1)
 	}
 	return a, ok

@@ -11,6 +11,7 @@ import (
 
 	"github.com/slotlease/slotlease/store/memory"
 	"github.com/slotlease/slotlease/workerlease"
+	"github.com/slotlease/slotlease/workerlease/event"
 )
 
 // many is the number of workers on one client.
@@ -40,16 +41,12 @@ func throng(t *testing.T, client *workerlease.Client) (l *lateness, stop func())
 				l.ended[lease.WorkerType] = append(l.ended[lease.WorkerType], time.Since(t0))
 			},
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		workers = append(workers, w)
 	}
 	return l, func() {
 		for _, w := range workers {
-			if err := w.StopLeasing(context.Background()); err != nil {
-				t.Error(err)
-			}
+			must(t, w.StopLeasing(context.Background()))
 		}
 	}
 }
@@ -86,11 +83,11 @@ func TestAStuckObserverDelaysNoOtherWorker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const stuck = "type-007"
 		client := workerlease.NewClient(memory.New(memory.Options{}), workerlease.ClientOptions{
-			Observer: workerlease.ObserverFunc(func(e workerlease.Event) {
-				if c, ok := e.(workerlease.Claimed); ok && c.Worker.WorkerType == stuck {
+			Observer: event.ObserverFunc(func(e event.Event) {
+				if c, ok := e.(event.Claimed); ok && c.Worker.WorkerType == stuck {
 					time.Sleep(time.Minute)
 				}
-				if a, ok := e.(workerlease.Allocated); ok && a.Worker.WorkerType == stuck {
+				if a, ok := e.(event.Allocated); ok && a.Worker.WorkerType == stuck {
 					time.Sleep(10 * time.Minute)
 				}
 			}),
@@ -133,14 +130,12 @@ func TestAWorkerThatIsCalledFromEverywhereEndsOnce(t *testing.T) {
 			client := workerlease.NewClient(memory.New(memory.Options{}), workerlease.ClientOptions{})
 			var mu sync.Mutex
 			began, expired := 0, 0
-			w, err := client.StartLeasing(t.Context(), workerlease.Options{WorkerType: "job", LeaseInterval: 10 * time.Second, JoinMidSlot: true},
+			w, err := client.StartLeasing(t.Context(), workerlease.Options{WorkerType: "job", LeaseInterval: 10 * time.Second},
 				workerlease.Callbacks{
 					LeaseAllocated: func(context.Context, workerlease.Lease) { mu.Lock(); began++; mu.Unlock() },
 					LeaseExpired:   func(workerlease.Lease, workerlease.Reason) { mu.Lock(); expired++; mu.Unlock() },
 				})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			time.Sleep(25*time.Second - time.Since(t0)%(10*time.Second) + time.Duration(round-10)*10*time.Millisecond)
 			var all sync.WaitGroup
 			for range 16 {
@@ -172,9 +167,7 @@ func TestAContextThatHasEndedEndsAWorkerThatStarts(t *testing.T) {
 		w, err := client.StartLeasing(ctx, workerlease.Options{WorkerType: "job"}, workerlease.Callbacks{
 			LeaseAllocated: func(context.Context, workerlease.Lease) { t.Error("a worker that was stopped got a lease") },
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		<-w.Done()
 	}
 }
@@ -184,19 +177,15 @@ func TestAnObserverThatEndsItsGoroutineEndsItsWorker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		before := bubbled()
 		client := workerlease.NewClient(memory.New(memory.Options{}), workerlease.ClientOptions{
-			Observer: workerlease.ObserverFunc(func(workerlease.Event) { runtime.Goexit() }),
+			Observer: event.ObserverFunc(func(event.Event) { runtime.Goexit() }),
 		})
 		w, err := client.StartLeasing(t.Context(), workerlease.Options{WorkerType: "job"}, workerlease.Callbacks{
 			LeaseAllocated: func(context.Context, workerlease.Lease) {},
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		ctx, end := context.WithTimeout(context.Background(), time.Minute)
 		defer end()
-		if err := w.StopLeasing(ctx); err != nil {
-			t.Error(err)
-		}
+		must(t, w.StopLeasing(ctx))
 		end()
 		synctest.Wait()
 		if n := bubbled() - before; n != 0 {

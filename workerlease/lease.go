@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/slotlease/slotlease/slots"
+	"github.com/slotlease/slotlease/workerlease/event"
 	"github.com/slotlease/slotlease/workerlease/internal/machine"
 )
 
@@ -27,14 +28,16 @@ type Lease struct {
 	// and the write.
 	Token int64
 	// Attempt counts how often the slot was begun, including this time; 0 without
-	// Options.Job. In a call for a missed slot, it is that of the next slot.
+	// Options.Job.
 	Attempt int
-	// Missed says that the task is called for a slot that nobody did, by Job.RunMissed.
-	// Slot is that slot, and the window is that of the next one.
+	// Missed says that the task is called late, for a slot that was not begun in time: by Job.CatchUp, where the window is
+	// one of a later slot, or because a run that an operator had asked for went on into the slot.
 	Missed bool
+	// Triggered says that the task is called because an operator has asked for one more run. Slot is the time
+	// in which that may begin.
+	Triggered bool
 
 	active *activeLease
-	missed slots.Slot
 }
 
 // Valid reports that work is allowed now: the lease has not ended, and store time is surely
@@ -51,12 +54,19 @@ func (l Lease) Remaining() time.Duration {
 	return max(l.active.remaining(l.active.w.reading()), 0)
 }
 
+// plain is the lease for an event.
+func (l Lease) plain() event.Lease {
+	return event.Lease{
+		WorkerType: l.WorkerType, InstanceID: l.InstanceID, Group: l.Group,
+		Slot: l.Slot, Start: l.Start, Expiry: l.Expiry, Token: l.Token, Attempt: l.Attempt, Missed: l.Missed,
+	}
+}
+
 // activeLease is a lease that user code works under.
 type activeLease struct {
 	w      *WorkerLease
 	term   atomic.Pointer[machine.Term] // set anew by extensions
 	jumps  int
-	done   atomic.Bool // the ledger is known to say that the slot's work is done
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 
@@ -69,8 +79,11 @@ type activeLease struct {
 	notifying bool           // a goroutine calls it
 	notified  chan struct{}  // closed when the newest such goroutine has ended; nil: there was none
 
-	progressed atomic.Int64 // the local reading at which the code last reported progress
+	wrote      atomic.Pointer[string] // by Lease.Wrote
+	faltered   atomic.Bool            // by Lease.FailedWith, since the task was called
+	progressed atomic.Int64           // the local reading at which the code last reported progress
 
+	rests    atomic.Bool    // the task has returned, and is to be called again in the next slot, or its code waits in Lease.Rest
 	again    chan struct{}  // the task that rests is to be called again
 	inFlight sync.WaitGroup // of RunIfHeld; added to under mu, while ended is 0
 	began    chan struct{}  // closed right before LeaseAllocated is called
@@ -94,13 +107,23 @@ func (h *activeLease) lease() Lease {
 	o, t := &h.w.options, h.term.Load()
 	return Lease{
 		WorkerType: o.WorkerType, InstanceID: o.InstanceID, Group: o.Group,
-		Slot: t.Slot, Start: t.Start, Expiry: t.End, Token: t.Token, Attempt: t.Attempt, active: h, missed: t.Missed,
+		Slot: t.Slot, Start: t.Start, Expiry: t.End, Token: t.Token, Attempt: t.Attempt, Missed: t.Missed, Triggered: !h.w.machine.Trigger.IsZero(), active: h,
 	}
 }
 
 // valid asks the same question as the machine, at this moment.
 func (h *activeLease) valid() bool {
 	return h.lapsed() == 0 && (!h.w.machine.Rules.Look(machine.AtQuestion) || h.inside(h.w.reading()))
+}
+
+// atWork reports that the user's code runs: it has neither returned, nor does it rest up to the next slot.
+func (h *activeLease) atWork() bool {
+	select {
+	case <-h.returned:
+		return false
+	default:
+		return !h.rests.Load()
+	}
 }
 
 // lapsed is why the context has ended, if it has.

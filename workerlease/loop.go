@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/slotlease/slotlease/workerlease/event"
 	"github.com/slotlease/slotlease/workerlease/internal/machine"
 )
 
@@ -38,6 +39,7 @@ func (w *WorkerLease) receive(a arrival) (goes bool) {
 	}
 	w.noteReply(a.event)
 	w.step(a.event)
+	w.tellOver()
 	if failed := w.stopFailed.Swap(nil); failed != nil {
 		w.emit(*failed)
 		w.report(failed.Err)
@@ -52,6 +54,9 @@ func (w *WorkerLease) finish() {
 	w.client.unwatch(w)
 	w.client.unattend(w)
 	w.client.activity.leave(w)
+	w.client.down.leave(&w.downtime)
+	w.client.down.leave(&w.upkeep)
+	w.retire()
 	w.endCheck()
 }
 
@@ -62,10 +67,19 @@ func (w *WorkerLease) step(e machine.Event) {
 		if h := w.active.Load(); h != nil {
 			moment.Lapsed, moment.Progressed = h.lapsed(), time.Duration(h.progressed.Load())
 		}
+		w.forward(e)
+		moment.Beside = w.beside()
+		ran := w.state.Hold.Running
 		actions := w.machine.Advance(&w.state, moment, e)
 		w.settled.Store(int64(w.state.Clock.Settled))
 		w.heeds.Store(w.machine.MayHeed(&w.state))
-		w.publish(moment.Now.Latest, actions...)
+		w.publish(moment.Now.Latest)
+		if w.main != nil && ran && !w.state.Hold.Running {
+			w.main.post(arrival{event: machine.Wake{}}) // It may have waited for that.
+		}
+		if judged, ok := e.(machine.Judged); ok {
+			w.count(func(p *progress) { p.ineligible = judged.Err }) // The newest reason is shown.
+		}
 		// Operations are begun first: an observer that is slow must not let time pass
 		// between a decision and the append that follows from it.
 		for _, a := range actions {
@@ -129,7 +143,7 @@ func (w *WorkerLease) perform(a machine.Action) machine.Event {
 		})
 	case machine.Append:
 		w.operate(machine.Appending, func(ctx context.Context, sent time.Duration) arrival {
-			err := ledger.Append(ctx, a.Record)
+			err := w.client.append(ctx, a.Record, a.Prev)
 			return arrival{event: machine.Appended{Seq: a.Record.Seq, Err: err, Took: w.client.local() - sent}}
 		})
 	case machine.Trim:
@@ -157,6 +171,8 @@ func (w *WorkerLease) perform(a machine.Action) machine.Event {
 		w.observe(a.Record, a.Own)
 	case machine.Tell:
 		w.note(a.Note)
+	case machine.Serve:
+		w.serve(a.Trigger)
 	case machine.Halt:
 	}
 	return nil
@@ -179,7 +195,8 @@ func (w *WorkerLease) allocate(t machine.Term) machine.Event {
 			return
 		}
 		allocated := func() {
-			close(h.began)
+			// Counted where it becomes visible: who sees Holding sees it in Allocated.
+			w.count(func(p *progress) { p.allocated++; close(h.began) })
 			w.callbacks.LeaseAllocated(ctx, h.lease())
 		}
 		if err := guarded("LeaseAllocated", allocated); err != nil {
@@ -207,7 +224,7 @@ func (w *WorkerLease) expire(why machine.Reason) {
 			<-h.returned
 			h.waitForExtended()
 			h.inFlight.Wait()
-			observed := append(w.panicked(h, err), Returned{Worker: w.label(), Lease: h.lease()})
+			observed := append(w.panicked(h, err), event.Returned{Worker: w.label(), Lease: h.lease().plain()})
 			w.deliver(arrival{event: machine.Returned{}, observed: observed, err: err})
 		}()
 		<-h.began
@@ -222,10 +239,14 @@ func (w *WorkerLease) report(err error) {
 	if err == nil {
 		return
 	}
+	if w.main != nil {
+		w.main.post(arrival{event: machine.Wake{}, err: err}) // whose callback it is
+		return
+	}
 	w.mu.Lock()
 	w.progress.lastError = err
 	w.mu.Unlock()
 	if w.callbacks.Error != nil {
-		w.callbacks.Error(err)
+		w.outside(&inError, func() { w.callbacks.Error(err) })
 	}
 }

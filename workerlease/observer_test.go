@@ -1,30 +1,21 @@
 package workerlease_test
 
 import (
-	"bytes"
-	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"reflect"
-	"regexp"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"go.uber.org/zap"
-	"go.uber.org/zap/zapcore"
-	"go.uber.org/zap/zaptest/observer"
-
 	"github.com/slotlease/slotlease/slots"
+	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/memory"
 	"github.com/slotlease/slotlease/testutil/faultstore"
 	"github.com/slotlease/slotlease/workerlease"
+	"github.com/slotlease/slotlease/workerlease/event"
 )
 
 // names are the types of the events that a worker's observer got since d, but for Operated, which
@@ -34,7 +25,7 @@ func (w *worker) names(d time.Duration) []string {
 	defer w.mu.Unlock()
 	var out []string
 	for _, e := range w.events {
-		if _, operated := e.Event.(workerlease.Operated); e.at >= d && !operated {
+		if _, operated := e.Event.(event.Operated); e.at >= d && !operated {
 			out = append(out, reflect.TypeOf(e.Event).Name())
 		}
 	}
@@ -53,26 +44,26 @@ func TestTheEventsOfASlotComeInOrder(t *testing.T) {
 		winner.stop(t)
 		equal(t, "events of stopping", winner.names(11*time.Minute), "Expired", "Returned", "ClockSample", "HolderChanged", "Released")
 
-		c := observed[workerlease.Claimed](winner)[1]
+		c := observed[event.Claimed](winner)[1]
 		if c.Seq != 2 || c.Joined || since(c.Slot.Start) != 10*time.Minute || c.Token != t0.Add(10*time.Minute).UnixMilli() {
 			t.Errorf("Claimed = %+v", c)
 		}
 		if c.Early > lead+time.Microsecond || c.Early < lead-1100*time.Microsecond {
 			t.Errorf("claimed %v early, want %v less 1 ms at most", c.Early, lead)
 		}
-		a := observed[workerlease.Allocated](winner)[1]
+		a := observed[event.Allocated](winner)[1]
 		near(t, "allocated late", a.Late, begin(10*time.Minute)-10*time.Minute)
-		if u := winner.turn(t, 1); a.Lease != u.lease {
-			t.Errorf("Allocated has %+v, want %+v", a.Lease, u.lease)
+		if u := winner.turn(t, 1).lease; a.Lease.Slot != u.Slot || a.Lease.Token != u.Token || !a.Lease.Expiry.Equal(u.Expiry) || a.Lease.InstanceID != u.InstanceID {
+			t.Errorf("Allocated has %+v, want %+v", a.Lease, u)
 		}
-		l := observed[workerlease.Lost](loser)[1]
+		l := observed[event.Lost](loser)[1]
 		if l.Holder.InstanceID != "winner" || l.Inversion || since(l.Slot.Start) != 10*time.Minute {
 			t.Errorf("Lost = %+v", l)
 		}
-		if e := observed[workerlease.Expired](winner); len(e) != 2 || e[0].Why != workerlease.WindowEnded || e[1].Why != workerlease.Stopped {
+		if e := observed[event.Expired](winner); len(e) != 2 || e[0].Why != workerlease.WindowEnded || e[1].Why != workerlease.Stopped {
 			t.Errorf("Expired = %+v", e)
 		}
-		s := observed[workerlease.ClockSample](winner)[0]
+		s := observed[event.ClockSample](winner)[0]
 		if s.Server != "memory" || s.Uncertainty > time.Microsecond || s.RoundTrip != 0 || s.StoreTime.Sub(t0).Abs() > time.Microsecond {
 			t.Errorf("ClockSample = %+v", s)
 		}
@@ -89,7 +80,7 @@ func TestALowerPriorityThatWonIsAnInversion(t *testing.T) {
 		at(4*time.Minute + 58*time.Second)
 		high := start(t, setup{ledger: ledger, Options: named("high", 0)})
 		at(6 * time.Minute)
-		if e := observed[workerlease.Lost](high); len(e) != 1 || !e[0].Inversion {
+		if e := observed[event.Lost](high); len(e) != 1 || !e[0].Inversion {
 			t.Errorf("Lost = %+v, want one inversion", e)
 		}
 	})
@@ -135,186 +126,104 @@ func TestStatusShowsThePhase(t *testing.T) {
 	})
 }
 
-func TestStatusNeverShowsALeaseOfBefore(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var self atomic.Pointer[worker]
-		self.Store(start(t, setup{
-			Options: workerlease.Options{LeaseInterval: time.Second},
-			work: func(_ context.Context, l workerlease.Lease) {
-				if s := self.Load().Status(); s.Holding && s.Lease != l {
-					t.Errorf("in LeaseAllocated of %v, Status shows the lease of %v", l.Slot, s.Lease.Slot)
-				}
-			},
-		}))
-		at(time.Minute)
-	})
-}
-
-// strange is an event of nobody's.
-type strange struct{ workerlease.Worker }
-
-func TestEveryEventIsLogged(t *testing.T) {
-	me := workerlease.Worker{WorkerType: "job", InstanceID: "me"}
-	why := errors.New("why")
-	tests := []struct {
-		event   workerlease.Event
-		level   zapcore.Level
-		message string
-		fields  []string
-	}{
-		{workerlease.Started{Worker: me}, zap.DebugLevel, "worker started", nil},
-		{workerlease.Claimed{Worker: me}, zap.DebugLevel, "slot claimed", []string{"slot", "seq", "token", "joined", "early"}},
-		{workerlease.Lost{Worker: me}, zap.DebugLevel, "slot lost", []string{"slot", "holder", "holderPriority", "inversion"}},
-		{workerlease.Allocated{Worker: me}, zap.InfoLevel, "lease allocated", []string{"slot", "token", "late"}},
-		{workerlease.Expired{Worker: me}, zap.InfoLevel, "lease expired", []string{"slot", "token", "why"}},
-		{workerlease.Extended{Worker: me}, zap.DebugLevel, "lease extended", []string{"slot", "token", "seq", "expiry"}},
-		{workerlease.HolderChanged{Worker: me}, zap.DebugLevel, "holder changed", []string{"holder", "token", "from", "until", "released"}},
-		{workerlease.TaskSucceeded{Worker: me}, zap.DebugLevel, "task succeeded", []string{"slot", "token", "took"}},
-		{workerlease.Faltered{Worker: me}, zap.DebugLevel, "work failed", []string{"slot", "token"}},
-		{workerlease.TaskFailed{Worker: me, Err: why}, zap.ErrorLevel, "task failed", []string{"slot", "token", "error"}},
-		{workerlease.SlotDone{Worker: me}, zap.InfoLevel, "slot done", []string{"slot", "seq"}},
-		{workerlease.Exhausted{Worker: me}, zap.ErrorLevel, "slot not done", []string{"slot", "attempts"}},
-		{workerlease.Postponed{Worker: me}, zap.InfoLevel, "next attempt postponed", []string{"slot", "attempts", "after"}},
-		{workerlease.Rested{Worker: me}, zap.InfoLevel, "task rests", []string{"slot", "token", "until"}},
-		{workerlease.Returned{Worker: me}, zap.DebugLevel, "code returned", []string{"slot", "token"}},
-		{workerlease.Missed{Worker: me}, zap.WarnLevel, "slot missed", []string{"slot", "until", "count", "why"}},
-		{workerlease.BecameIneligible{Worker: me}, zap.WarnLevel, "not eligible", []string{"slot", "error"}},
-		{workerlease.SteppedBack{Worker: me}, zap.WarnLevel, "stepped back", []string{"slot", "failures", "until"}},
-		{workerlease.Ranked{Worker: me}, zap.DebugLevel, "ranked", []string{"priority", "first", "why"}},
-		{workerlease.RosterFailed{Worker: me}, zap.WarnLevel, "roster failed", []string{"error"}},
-		{workerlease.BecameEligible{Worker: me}, zap.InfoLevel, "eligible again", []string{"slot"}},
-		{workerlease.Released{Worker: me}, zap.InfoLevel, "lease released", []string{"slot", "seq", "at"}},
-		{workerlease.Overrun{Worker: me}, zap.WarnLevel, "callback overruns its lease", []string{"slot"}},
-		{workerlease.Panic{Worker: me, Err: why}, zap.ErrorLevel, "callback panicked", []string{"slot", "error"}},
-		{workerlease.StopFailed{Worker: me, Err: why}, zap.WarnLevel, "stopping failed", []string{"error"}},
-		{workerlease.Conflict{Worker: me}, zap.DebugLevel, "append conflict", []string{"seq"}},
-		{workerlease.Unknown{Worker: me, Err: why}, zap.WarnLevel, "append outcome unknown", []string{"seq", "error"}},
-		{workerlease.Throttled{Worker: me, Err: why}, zap.WarnLevel, "store throttles", []string{"operation", "retryAfter", "error"}},
-		{workerlease.Operated{Worker: me, Err: why}, zap.DebugLevel, "operation ended", []string{"operation", "took", "error"}},
-		{workerlease.StoreFailed{Worker: me, Err: why}, zap.WarnLevel, "store failed", []string{"operation", "error"}},
-		{workerlease.ClockSample{Worker: me}, zap.DebugLevel, "clock sample", []string{"server", "roundTrip", "uncertainty"}},
-		{workerlease.ClockJump{Worker: me}, zap.WarnLevel, "clock jump", []string{"server", "verdict", "storeTime", "uncertainty"}},
-		{workerlease.Lapsed{Worker: me, Err: why}, zap.WarnLevel, "lease lapsed in an outage", []string{"outage", "error"}},
-		{workerlease.TooUncertain{Worker: me, Err: why}, zap.ErrorLevel, "time too uncertain", []string{"uncertainty", "error"}},
-		{workerlease.StoreWarning{Worker: me}, zap.WarnLevel, "store warning", []string{"warning"}},
-		{workerlease.WatchFailed{Worker: me, Err: why}, zap.DebugLevel, "watch failed", []string{"error"}},
-		{workerlease.Charged{Worker: me}, zap.DebugLevel, "operation charged", []string{"operation", "units"}},
-		{workerlease.Trimmed{Worker: me}, zap.DebugLevel, "ledger trimmed", []string{"count"}},
-		{workerlease.Poison{Worker: me, Err: why}, zap.WarnLevel, "ledger poisoned", []string{"seq", "error"}},
-		{workerlease.Blocked{Worker: me}, zap.WarnLevel, "ledger blocked", []string{"seq", "until", "done"}},
-		{workerlease.PoisonReset{Worker: me}, zap.WarnLevel, "ledger reset", []string{"seq", "reason"}},
-		{workerlease.Vanished{Worker: me, Err: why}, zap.ErrorLevel, "record vanished", []string{"seq", "error"}},
-		{workerlease.ScheduleMismatch{Worker: me}, zap.WarnLevel, "schedule mismatch", []string{"ours", "theirs", "holder"}},
-		{strange{me}, zap.DebugLevel, "event", nil},
-	}
-	operations, err := os.ReadFile(filepath.Join("..", "docs", "monitoring.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, table, _ := strings.Cut(string(operations), "| Event | Message | Level | Meaning |\n|---|---|---|---|\n")
-	table, _, _ = strings.Cut(table, "\n\n")
-	if listed := strings.Count("\n"+table, "\n| "); listed != len(tests)-1 {
-		t.Errorf("docs/monitoring.md lists %d events, want the %d that there are", listed, len(tests)-1)
-	}
-	covered := map[string]bool{}
-	for _, test := range tests {
-		name := reflect.TypeOf(test.event).Name()
-		covered[name] = true
-		t.Run(name, func(t *testing.T) {
-			core, logs := observer.New(zap.DebugLevel)
-			workerlease.LogTo(zap.New(core)).Observe(test.event)
-			if logs.Len() != 1 {
-				t.Fatalf("%d lines, want one", logs.Len())
-			}
-			line := logs.All()[0]
-			var keys []string
-			for _, f := range line.Context {
-				keys = append(keys, f.Key)
-			}
-			equal(t, "fields", keys, append(test.fields, "workerType", "instanceId")...)
-			if line.Level != test.level || line.Message != test.message {
-				t.Errorf("logged %q at %v, want %q at %v", line.Message, line.Level, test.message, test.level)
-			}
-			if m := line.ContextMap(); m["workerType"] != "job" || m["instanceId"] != "me" {
-				t.Errorf("logged of %v/%v", m["workerType"], m["instanceId"])
-			}
-			if row := fmt.Sprintf("| `%s` | %s | %v |", name, test.message, test.level); name != "strange" && !strings.Contains(table, row) {
-				t.Errorf("docs/monitoring.md doesn't list it as %s", row)
-			}
-			var text bytes.Buffer
-			workerlease.LogToSlog(slog.New(slog.NewJSONHandler(&text, &slog.HandlerOptions{Level: slog.LevelDebug}))).Observe(test.event)
-			var said map[string]any
-			if err := json.Unmarshal(text.Bytes(), &said); err != nil {
-				t.Fatalf("slog: %v of %q", err, text.String())
-			}
-			if said["level"] != line.Level.CapitalString() || said["msg"] != line.Message || said["workerType"] != "job" || said["instanceId"] != "me" {
-				t.Errorf("slog has %s, want what zap has", text.String())
-			}
-			for _, key := range test.fields {
-				if _, ok := said[key]; !ok {
-					t.Errorf("slog has no %s: %s", key, text.String())
-				}
-				switch want := line.ContextMap()[key].(type) {
-				case string, bool:
-					if said[key] != want {
-						t.Errorf("%s: slog has %v, zap %v", key, said[key], want)
-					}
-				}
-			}
-		})
-	}
-	names := eventTypes(t)
-	for _, name := range names {
-		if !covered[name] {
-			t.Errorf("no test for the log line of %s", name)
-		}
-	}
-	if len(names) != len(tests)-1 {
-		t.Errorf("found the events %v, want those of the table", names)
-	}
-}
-
-// eventTypes are the exported structs of the package that embed Worker.
-func eventTypes(t *testing.T) (names []string) {
-	t.Helper()
-	files, err := filepath.Glob("*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	declared := regexp.MustCompile(`(?m)^(?:type |\t)([A-Z]\w*) struct \{\n\t+Worker\b`)
-	for _, path := range files {
-		source, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, m := range declared.FindAllStringSubmatch(string(source), -1) {
-			names = append(names, m[1])
-		}
-	}
-	return names
-}
-
 func TestATroubleOfTheStoreReachesErrorTheObserverAndTheLogger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		core, logs := observer.New(zap.WarnLevel)
+		var logs lines
 		down := errors.New("no route")
 		ledger := faulty(t, nil)
-		w := start(t, setup{ledger: ledger, logger: zap.New(core)})
+		w := start(t, setup{ledger: ledger, logger: slog.New(slog.NewTextHandler(&logs, &slog.HandlerOptions{Level: slog.LevelWarn}))})
 		at(6 * time.Minute)
-		if w.reported(down) || logs.Len() > 0 {
-			t.Fatalf("before the trouble: %v, %v", w.errs, logs.All())
+		if w.reported(down) || logs.String() != "" {
+			t.Fatalf("before the trouble: %v, %v", w.errs, &logs)
 		}
 		ledger.Break(faultstore.Fault{Effect: faultstore.Dropped, Err: down})
 		at(11 * time.Minute)
 		if !w.reported(down) || !errors.Is(w.Status().LastError, down) {
 			t.Errorf("Callbacks.Error got %v, LastError is %v, want %v", w.errs, w.Status().LastError, down)
 		}
-		if e := observed[workerlease.StoreFailed](w); len(e) == 0 || !errors.Is(e[0].Err, down) {
+		if e := observed[event.StoreFailed](w); len(e) == 0 || !errors.Is(e[0].Err, down) {
 			t.Errorf("StoreFailed = %v, want one of %v", e, down)
 		}
-		if n := logs.FilterMessage("store failed").Len(); n == 0 {
-			t.Errorf("the log has no line of it: %v", logs.All())
+		if !strings.Contains(logs.String(), "store failed") {
+			t.Errorf("the log has no line of it: %v", &logs)
 		}
 		ledger.Mend()
+	})
+}
+
+// described is a ledger that describes itself.
+type described struct {
+	store.Ledger
+	is store.Description
+}
+
+func (d described) Describe() store.Description { return d.is }
+
+// The clock of one server is corrected, and later another server's clock is wrong.
+func TestEachShortcomingOfTheStoreIsReportedOnce(t *testing.T) {
+	bubble(t, "", func(t *testing.T) {
+		begin := time.Now()
+		l := described{memory.New(memory.Options{}), store.Description{Warning: func() string {
+			since := time.Since(begin)
+			switch int(since.Hours()) {
+			case 0, 5:
+				return fmt.Sprintf("the clock of db2.5m:27017 is %v ahead", 150*time.Millisecond+since/1000)
+			case 2, 3:
+				return "the clock of db3:27017 is 3s ahead"
+			case 9:
+				return fmt.Sprintf("the clock of server %d is wrong", since/time.Minute)
+			}
+			return ""
+		}}}
+		w := start(t, setup{ledger: l, Options: parted("me", 0, 0)})
+		at(8 * time.Hour)
+		e := observed[event.StoreWarning](w)
+		if len(e) != 2 || !strings.Contains(e[0].Text, "db2.5m:27017 is 150ms") || !strings.Contains(e[1].Text, "db3:27017 is 3s") {
+			t.Errorf("%d events: %v, want one for each clock that was wrong", len(e), e)
+		}
+		at(11 * time.Hour)
+		if got := len(observed[event.StoreWarning](w)); got != 10 {
+			t.Errorf("%d events after ever new ones, want 10 at most", got)
+		}
+	})
+}
+
+func TestWhatTheStoreAddsToItsTimeIsTold(t *testing.T) {
+	bubble(t, "", func(t *testing.T) {
+		w := start(t, setup{ledger: described{memory.New(memory.Options{}), store.Description{Note: func() string { return "no clock can be asked for of b" }}}, Options: parted("me", 0, 0)})
+		at(time.Minute)
+		samples := observed[event.ClockSample](w)
+		if len(samples) == 0 {
+			t.Fatal("no sample")
+		}
+		if note, warning := samples[0].Note, w.Status().Warning; note != "no clock can be asked for of b" || warning != "" {
+			t.Errorf("its note is %q, and the warning %q, want the store's note and none", note, warning)
+		}
+	})
+}
+
+func TestAShortcomingOfTheStoreIsReportedOnceAndShownWhileItLasts(t *testing.T) {
+	bubble(t, "", func(t *testing.T) {
+		l := described{memory.New(memory.Options{}), store.Description{Warning: func() string {
+			if d := time.Since(t0); d >= 10*time.Minute && d < 20*time.Minute {
+				return "its clock seems wrong"
+			}
+			return ""
+		}}}
+		w := start(t, setup{ledger: l, Options: parted("me", 0, 0)})
+		for _, c := range []struct {
+			at     time.Duration
+			shown  string
+			events int
+		}{{9 * time.Minute, "", 0}, {19 * time.Minute, "its clock seems wrong", 1}, {30 * time.Minute, "", 1}} {
+			at(c.at)
+			e := observed[event.StoreWarning](w)
+			w.mu.Lock()
+			errs := w.errs
+			w.mu.Unlock()
+			if s := w.Status(); s.Warning != c.shown || !s.Healthy() || len(e) != c.events || len(errs) != c.events {
+				t.Errorf("after %v: Warning %q, healthy %v, %d events, errors %v, want %q and %d events", c.at, s.Warning, s.Healthy(), len(e), errs, c.shown, c.events)
+			}
+		}
 	})
 }

@@ -2,17 +2,14 @@ package workerlease
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
-	"fmt"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/slotlease/slotlease/priority"
 	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease/internal/machine"
+	"github.com/slotlease/slotlease/workerlease/internal/self"
 )
 
 // Options of a worker. Only WorkerType is required. The zero value of every other field
@@ -61,15 +58,16 @@ type Options struct {
 	//
 	// The lease is taken for a part of the slot at a time, and extended before each part
 	// ends. For each slot this costs about 4/3 × slot/FailoverWithin appends, as many reads
-	// by each standby, and a read by the holder every 2 min. A standby looks when a part ends or,
+	// by each standby, and a read by the holder every 2 min; before each extension if the store is no
+	// store.Follower. A standby looks when a part ends or,
 	// if the store hints at a release (see store.Watcher), at once.
 	//
 	// Work in a part begins later and ends earlier by the uncertainty of store time. So the
 	// value should be at least 8 × the uncertainty and 4 × Margin: about 1 s where the
 	// clocks of the store's servers may differ by 100 ms. With less, parts of slots are
 	// lost, and the event TooUncertain reports it. A store may have a floor, below which
-	// no worker starts: about 8 s where time comes from the Date of HTTP replies, see
-	// store.Paced.
+	// no worker starts: about 11 s where time comes from the Date of HTTP replies, see
+	// store.Description.
 	//
 	// A lease survives an outage of the store that is shorter than a fifth of this, less
 	// Margin and the uncertainty: set 65 s for elections of 12 s, which MongoDB's take by
@@ -79,7 +77,7 @@ type Options struct {
 	// Continuous lets a worker that wins successive slots work on from one to the next:
 	// one lease, one token, and LeaseExtended in place of LeaseExpired and LeaseAllocated.
 	// A worker of a higher priority still takes over at the next boundary. Between two
-	// holders nobody works for a moment: Margin, up to 2 × the uncertainty of each, and
+	// holders no worker works for a moment: Margin, up to 2 × the uncertainty of each, and
 	// some milliseconds. A lease goes on over an outage of the store at a boundary that is
 	// shorter than Lead. Default: a lease ends with its slot. Not with Group.
 	Continuous bool
@@ -133,10 +131,11 @@ type Options struct {
 	// to 63 bytes and values of at most 256. The map is copied.
 	Labels map[string]string
 
-	// JoinMidSlot lets a worker claim the rest of the slot in which it starts, if
-	// nobody has it. Default: it waits for the next boundary. A worker that was there
-	// before the boundary, but couldn't reach the store, always claims the rest.
-	JoinMidSlot bool
+	// WaitForBoundary makes a worker that starts wait for the next slot. Default: with
+	// FailoverWithin, Continuous or a Job it takes what is left of the current slot, if that is free
+	// and, for a job, if it may still begin (see Job.StartWithin). Without any of these, and in a
+	// Group, a worker waits for the next boundary anyway.
+	WaitForBoundary bool
 
 	// Metadata is stored with each claim, for people to read: at most 8 KiB.
 	Metadata string
@@ -173,32 +172,6 @@ type Options struct {
 	Retention time.Duration
 }
 
-// Job is a task that is done once for each slot. When the task returns nil, a record closes
-// the slot, and no worker runs the task for it again. When the task fails, or its worker
-// dies, another worker tries again. All workers of a type should have the same Job and the
-// same schedule: a long slot that is done covers all shorter ones up to its end.
-//
-// The default of Options.FailoverWithin is a quarter of a slot for a job, at most 1 min, at
-// least 8 × Margin, and at least what the store's clock is good enough for: see store.Paced.
-type Job struct {
-	// MaxAttempts is how often a slot is tried at most, by all workers together: 0 to
-	// 1,000,000. The ledger counts an attempt when a slot is claimed. Default: 0, no limit.
-	MaxAttempts int
-
-	// MinRetry is the least time from a failed attempt to the next one. It doubles with each
-	// attempt at the slot, up to an eighth of the slot. The second attempt comes at once if
-	// another worker is there to make it. 10 ms to 1 h. Default: 1 s.
-	MinRetry time.Duration
-
-	// RunMissed makes up for the newest slot that nobody did. In the next slot, the task
-	// is called for the missed slot first, and then for its own. It is called once,
-	// whatever its outcome, and not at all if the worker that has claimed the next slot
-	// dies. Slots before the missed one are skipped, and so are slots before the first
-	// that was ever done. While the work of a slot goes on, the next slot is not claimed
-	// before its boundary. Not with TryClaim. Default: false, missed slots are skipped.
-	RunMissed bool
-}
-
 const (
 	// DefaultRetention is the default of Options.Retention.
 	DefaultRetention = 24 * time.Hour
@@ -218,30 +191,29 @@ func (o *Options) job() Job {
 	return *o.Job
 }
 
+// joins reports that a worker takes what is left of the slot in which it starts.
+func (o *Options) joins() bool {
+	return !o.WaitForBoundary && o.Group == "" && (o.FailoverWithin > 0 || o.Continuous || o.Job != nil)
+}
+
+// startWithin is Job.StartWithin, as the machine has it.
+func (o *Options) startWithin() time.Duration {
+	if within := o.job().StartWithin; within != 0 {
+		return within
+	}
+	return machine.DefaultStart
+}
+
 func (o Options) machine(rules *machine.Rules) machine.Machine {
 	return machine.Machine{Config: machine.Config{
 		Rules:      rules,
 		WorkerType: o.WorkerType, InstanceID: o.InstanceID, Group: o.Group,
 		Priority: o.Priority, TieBreak: o.TieBreak, Schedule: o.Schedule,
-		Lead: o.Lead, Step: o.Step, Margin: o.Margin, JoinMidSlot: o.JoinMidSlot,
-		Once: o.Job != nil, MaxAttempts: o.job().MaxAttempts, RunMissed: o.job().RunMissed, MinRetry: o.job().MinRetry, MinBackoff: o.MinBackoff, MaxBackoff: o.MaxBackoff,
+		Lead: o.Lead, Step: o.Step, Margin: o.Margin, Joins: o.joins(),
+		Once: o.Job != nil, MaxAttempts: o.job().MaxAttempts, CatchUp: machine.CatchUp(o.job().CatchUp), CatchUpFrom: o.job().CatchUpWithin, StartWithin: o.startWithin(), Finishes: o.Job != nil && o.Job.Overrun == Finish, Timeout: o.job().Timeout, MinRetry: o.job().MinRetry, MinBackoff: o.MinBackoff, MaxBackoff: o.MaxBackoff,
 		Failover: o.FailoverWithin, Continuous: o.Continuous, NoFailback: o.NoFailback,
 		Checks: o.Eligible != nil, CheckEvery: o.EligibleEvery, CheckTimeout: o.EligibleTimeout, KeepsUnfit: o.KeepIneligible, Stall: o.ProgressWithin,
 		Retention: o.Retention, Metadata: o.Metadata,
-		Worker: store.Worker{Host: host(), PID: os.Getpid(), Version: Version()},
+		Worker: store.Worker{Host: self.Host(), PID: os.Getpid(), Version: Version()},
 	}}
-}
-
-func host() string {
-	h, err := os.Hostname()
-	if err != nil || h == "" {
-		return "unknown"
-	}
-	return strings.ToValidUTF8(h[:min(len(h), 200)], "")
-}
-
-func defaultInstanceID() string {
-	var b [2]byte
-	_, _ = rand.Read(b[:]) // never fails
-	return fmt.Sprintf("%s-%d-%s", host(), os.Getpid(), hex.EncodeToString(b[:]))
 }

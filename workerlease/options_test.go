@@ -157,6 +157,13 @@ func TestAJobBlamesTheOptionThatWasSet(t *testing.T) {
 		"its group":       {o{FailoverWithin: time.Minute, Group: "g"}, `Job: is set, and Group is "g"`, "FailoverWithin"},
 		"attempts":        {o{Job: &workerlease.Job{MaxAttempts: -1}}, "Job.MaxAttempts: is -1: must be 0 (default) … 1000000", "with Job"},
 		"many attempts":   {o{Job: &workerlease.Job{MaxAttempts: store.MaxAttempt + 1}}, "Job.MaxAttempts: is 1000001: must be 0 (default) … 1000000", "with Job"},
+		"a late start":    {o{Job: &workerlease.Job{StartWithin: 6 * time.Minute}}, "Job.StartWithin: is 6m0s: must be 0 (default), or 10ms to the shortest slot (5m0s)", "with Job"},
+		"no time":         {o{Job: &workerlease.Job{StartWithin: time.Millisecond}}, "Job.StartWithin: is 1ms: must be 0 (default), or 10ms to", "with Job"},
+		"an overrun":      {o{Job: &workerlease.Job{Overrun: 2}}, "Job.Overrun: is OverrunPolicy(2): must be Finish or Stop", "with Job"},
+		"a timeout":       {o{Job: &workerlease.Job{Timeout: time.Millisecond}}, "Job.Timeout: is 1ms: must be 0 (none) or at least 10ms", "with Job"},
+		"a catch-up":      {o{Job: &workerlease.Job{CatchUp: 3}}, "Job.CatchUp: is CatchUp(3): must be CatchUpNone, CatchUpNewest or CatchUpAll", "with Job"},
+		"long ago":        {o{Job: &workerlease.Job{CatchUp: 1, CatchUpWithin: 9000 * time.Hour}}, "Job.CatchUpWithin: is 9000h0m0s: must be 0 (default), or 10ms to 366 days", "with Job"},
+		"of nothing":      {o{Job: &workerlease.Job{CatchUpWithin: time.Hour}}, "Job.CatchUpWithin: is 1h0m0s without Job.CatchUp: set both", "with Job"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())

@@ -9,7 +9,7 @@ import (
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/memory"
 	"github.com/slotlease/slotlease/testutil/faultstore"
-	"github.com/slotlease/slotlease/workerlease"
+	"github.com/slotlease/slotlease/workerlease/operate"
 )
 
 // levers are all orders that a client gives, and whether the head shows that one is in force.
@@ -18,19 +18,19 @@ var levers = map[string]struct {
 	obeys func(head []store.Order) bool
 }{
 	"pause": {func(ctx context.Context, l store.Ledger) (store.Record, error) {
-		return workerlease.Pause(ctx, l, workerlease.PauseOptions{WorkerType: "job", For: time.Hour, Now: true, Reason: why})
+		return operate.On(l).Give(ctx, operate.Order{Kind: store.OrderPause, WorkerType: "job", For: time.Hour, Now: true, Reason: why})
 	}, only(store.OrderPause, "")},
 	"resume": {func(ctx context.Context, l store.Ledger) (store.Record, error) {
-		return workerlease.Resume(ctx, l, workerlease.ResumeOptions{WorkerType: "job", Kind: store.OrderDrain, Reason: why})
+		return operate.On(l).End(ctx, operate.Order{WorkerType: "job", Kind: store.OrderDrain, Reason: why})
 	}, func(head []store.Order) bool { return len(head) == 0 }},
 	"prefer": {func(ctx context.Context, l store.Ledger) (store.Record, error) {
-		return workerlease.Prefer(ctx, l, workerlease.PreferOptions{WorkerType: "job", Target: "b", For: time.Hour, Reason: why})
+		return operate.On(l).Give(ctx, operate.Order{Kind: store.OrderPrefer, WorkerType: "job", Target: "b", For: time.Hour, Reason: why})
 	}, only(store.OrderPrefer, "b")},
 	"release": {func(ctx context.Context, l store.Ledger) (store.Record, error) {
-		return workerlease.AskRelease(ctx, l, workerlease.ReleaseOptions{WorkerType: "job", Reason: why})
+		return operate.On(l).Give(ctx, operate.Order{Kind: store.OrderRelease, WorkerType: "job", Reason: why})
 	}, only(store.OrderRelease, planted(1, 0, time.Hour).Claim)},
 	"drain": {func(ctx context.Context, l store.Ledger) (store.Record, error) {
-		return workerlease.Drain(ctx, l, workerlease.DrainOptions{WorkerType: "job", Host: "h", For: time.Hour, Reason: why})
+		return operate.On(l).Give(ctx, operate.Order{Kind: store.OrderDrain, WorkerType: "job", Target: "h", For: time.Hour, Reason: why})
 	}, only(store.OrderDrain, "h")},
 }
 
@@ -65,37 +65,35 @@ func TestAnOrderWhoseReplyIsLostIsTheOrderThatIsStored(t *testing.T) {
 		"the driver has sent it twice":          {appends: faults(faultstore.OwnConflict()), stored: 1},
 		"it is lost on its way":                 {appends: faults(faultstore.Failure(), faultstore.Fault{}), stored: 1},
 		"it is lost, and then its reply":        {appends: faults(faultstore.Failure(), faultstore.LostReply()), stored: 1},
-		"it is lost all the time":               {appends: faults(faultstore.Failure()), want: workerlease.ErrOrderUnknown},
+		"it is lost all the time":               {appends: faults(faultstore.Failure()), want: operate.ErrOrderUnknown},
 		"it lands late, after it was sent anew": {appends: faults(faultstore.LandsLate(time.Minute), faultstore.Fault{}), stored: 1},
-		"it lands late":                         {appends: faults(faultstore.LandsLate(time.Minute), faultstore.Failure()), want: workerlease.ErrOrderUnknown, stored: 1},
-		"all that was sent lands late":          {appends: faults(faultstore.LandsLate(time.Minute)), want: workerlease.ErrOrderUnknown, stored: 1},
+		"it lands late":                         {appends: faults(faultstore.LandsLate(time.Minute), faultstore.Failure()), want: operate.ErrOrderUnknown, stored: 1},
+		"all that was sent lands late":          {appends: faults(faultstore.LandsLate(time.Minute)), want: operate.ErrOrderUnknown, stored: 1},
 		"the reply is lost, and a read is old":  {appends: faults(faultstore.LostReply()), reads: faults(gone, faultstore.Fault{}), stored: 1},
-		"the reply is lost, and all are old":    {appends: faults(faultstore.LostReply()), reads: faults(gone), want: workerlease.ErrOrderUnknown, stored: 1},
-		"it can't be read back":                 {appends: faults(faultstore.LostReply()), reads: faults(faultstore.Failure()), want: workerlease.ErrOrderUnknown, stored: 1},
-		"it is lost, and can't be read back":    {appends: faults(faultstore.Failure()), reads: faults(faultstore.Failure()), want: workerlease.ErrOrderUnknown},
+		"the reply is lost, and all are old":    {appends: faults(faultstore.LostReply()), reads: faults(gone), want: operate.ErrOrderUnknown, stored: 1},
+		"it can't be read back":                 {appends: faults(faultstore.LostReply()), reads: faults(faultstore.Failure()), want: operate.ErrOrderUnknown, stored: 1},
+		"it is lost, and can't be read back":    {appends: faults(faultstore.Failure()), reads: faults(faultstore.Failure()), want: operate.ErrOrderUnknown},
 		"it isn't allowed":                      {appends: faults(faultstore.Fault{Effect: faultstore.Dropped, Err: store.ErrDenied}), want: store.ErrDenied},
 		"the store has not stored it":           {appends: faults(faultstore.Fault{Effect: faultstore.Dropped, Err: store.ErrNotStored}), want: store.ErrNotStored},
 		"it is lost, and then isn't allowed": {
-			appends: faults(faultstore.LandsLate(time.Minute), faultstore.Fault{Effect: faultstore.Dropped, Err: store.ErrDenied}), want: workerlease.ErrOrderUnknown, stored: 1,
+			appends: faults(faultstore.LandsLate(time.Minute), faultstore.Fault{Effect: faultstore.Dropped, Err: store.ErrDenied}), want: operate.ErrOrderUnknown, stored: 1,
 		},
 		"it is lost, and then isn't stored": {
-			appends: faults(faultstore.LandsLate(time.Minute), faultstore.Fault{Effect: faultstore.Dropped, Err: store.ErrNotStored}), want: workerlease.ErrOrderUnknown, stored: 1,
+			appends: faults(faultstore.LandsLate(time.Minute), faultstore.Fault{Effect: faultstore.Dropped, Err: store.ErrNotStored}), want: operate.ErrOrderUnknown, stored: 1,
 		},
 		"another was faster":                   {meanwhile: 1, stored: 1},
 		"another was faster, and no reply":     {meanwhile: 1, appends: faults(faultstore.Failure(), faultstore.Fault{}), stored: 1},
 		"another was faster than a late one":   {meanwhile: 1, appends: faults(faultstore.LandsLate(time.Minute), faultstore.LostReply()), stored: 1},
-		"others were faster all the time":      {meanwhile: 100, want: workerlease.ErrHeadMoved},
+		"others were faster all the time":      {meanwhile: 100, want: operate.ErrHeadMoved},
 		"the caller gives up, and it is there": {cancel: true, appends: faults(faultstore.BlackHole(faultstore.Applied)), stored: 1},
-		"the caller gives up, and it is lost":  {cancel: true, appends: faults(faultstore.BlackHole(faultstore.Dropped)), want: workerlease.ErrOrderUnknown},
+		"the caller gives up, and it is lost":  {cancel: true, appends: faults(faultstore.BlackHole(faultstore.Dropped)), want: operate.ErrOrderUnknown},
 	} {
 		for lever, order := range levers {
 			bubble(t, lever+": "+name, func(t *testing.T) {
 				inner := memory.New(memory.Options{})
 				inner.Put(planted(1, 0, time.Hour))
 				if lever == "resume" {
-					if _, err := workerlease.Drain(t.Context(), inner.Handle(), workerlease.DrainOptions{WorkerType: "job", Host: "h", For: 2 * time.Hour}); err != nil {
-						t.Fatal(err)
-					}
+					give(t, inner.Handle(), operate.Order{Kind: store.OrderDrain, WorkerType: "job", Target: "h", For: 2 * time.Hour})
 				}
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
@@ -119,7 +117,7 @@ func TestAnOrderWhoseReplyIsLostIsTheOrderThatIsStored(t *testing.T) {
 				}})
 				defer l.Close(t.Context())
 				r, err := order.give(ctx, l)
-				if !errors.Is(err, test.want) || (err == nil) != (test.want == nil) || errors.Is(err, workerlease.ErrOrderUnknown) != (test.want == workerlease.ErrOrderUnknown) {
+				if !errors.Is(err, test.want) || (err == nil) != (test.want == nil) || errors.Is(err, operate.ErrOrderUnknown) != (test.want == operate.ErrOrderUnknown) {
 					t.Errorf("the answer is %v, want %v", err, test.want)
 				}
 				if stored, getErr := inner.Handle().Get(t.Context(), "job", r.Seq); err == nil && (getErr != nil || stored != r.Truncated()) {
@@ -155,9 +153,7 @@ func beside(t *testing.T, head store.Record) store.Record {
 	t.Helper()
 	now := time.Now().Truncate(time.Millisecond)
 	text, err := store.Order{Kind: store.OrderPrefer, Target: "nobody", At: now, Until: now}.MarshalJSON()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	head.Seq, head.Kind, head.WindowStart, head.Metadata = head.Seq+1, store.KindOrder, head.WindowEnd, string(text)
 	return head
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/slotlease/slotlease/priority"
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/workerlease/event"
 	"github.com/slotlease/slotlease/workerlease/internal/machine"
 )
 
@@ -26,6 +27,7 @@ type outage struct {
 // noteReply takes in how an operation of the store ended. When an outage is over in which a
 // lease ended, it reports once which option would have held that.
 func (w *WorkerLease) noteReply(e machine.Event) {
+	w.works(e)
 	o := &w.outage
 	took, appended, err, ok := reply(e)
 	if !ok || o.told || err == nil && !o.down {
@@ -49,15 +51,19 @@ func (w *WorkerLease) noteReply(e machine.Event) {
 // noteLapse takes in that a lease has ended by its window. It ended for an outage only if
 // operations have failed until now: else another worker has the slot.
 func (w *WorkerLease) noteLapse(l Lease) {
-	o := &w.outage
-	if !o.down {
+	o, d, now := &w.outage, &w.downtime, w.client.local()
+	down := o.down && now-o.latest <= 2*w.nextTry()
+	failing := d.failing && now-d.latest <= 2*w.nextTry()
+	if !down && !failing {
 		return
 	}
-	now := w.client.local()
-	if now-o.latest > 2*w.nextTry() {
+	if t, err := w.options.Timing(); err != nil || t.ExtendsBefore(l.Slot, l.Expiry) <= 0 {
 		return
 	}
-	if t, err := w.options.Timing(); err == nil && t.ExtendsBefore(l.Slot, l.Expiry) > 0 {
+	if failing {
+		d.lapsed++
+	}
+	if down {
 		lease := l // Else each call would allocate one.
 		o.lapse, o.lapsed = now, &lease
 	}
@@ -80,7 +86,7 @@ func reply(e machine.Event) (took time.Duration, appended bool, failure error, o
 		return 0, false, nil, false
 	}
 	for _, answer := range []error{
-		store.ErrConflict, store.ErrNotFound, store.ErrInvalid, store.ErrThrottled, store.ErrRefused, store.ErrDenied, store.ErrMissing, store.ErrClosed,
+		store.ErrConflict, store.ErrNotFound, store.ErrInvalid, store.ErrThrottled, store.ErrRefused, store.ErrDenied, store.ErrMissing, store.ErrClosed, store.ErrWentBack,
 	} {
 		if errors.Is(failure, answer) {
 			return took, appended, nil, true
@@ -96,7 +102,7 @@ func (w *WorkerLease) reportOutage(length time.Duration) {
 	err := fmt.Errorf("%s: the store took no appends for about %v, and the lease of slot %v ended for that: %s",
 		w.options.WorkerType, round(length), w.outage.lapsed.Slot, w.holds(length))
 	w.report(err)
-	w.emit(Lapsed{Worker: w.label(), Outage: length, Err: err})
+	w.emit(event.Lapsed{Worker: w.label(), Outage: length, Err: err})
 }
 
 // holds says which option would have held the lease in an outage.

@@ -1,8 +1,14 @@
 package workerlease_test
 
 import (
+	"context"
+	"fmt"
+	"io"
+	"net"
 	"regexp"
+	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/slotlease/slotlease/slots"
@@ -10,19 +16,17 @@ import (
 	"github.com/slotlease/slotlease/store/memory"
 	"github.com/slotlease/slotlease/testutil/faultstore"
 	"github.com/slotlease/slotlease/workerlease"
+	"github.com/slotlease/slotlease/workerlease/event"
 )
 
 // electing is a store that takes no appends in some time, as while its servers elect a primary;
 // if dark, it answers nothing.
 func electing(t *testing.T, from, length time.Duration, dark bool) *faultstore.Ledger {
 	t.Helper()
-	return faulty(t, func(c faultstore.Call) faultstore.Fault {
-		now := since(time.Now())
-		if now < from || now >= from+length || !dark && c.Op != faultstore.OpAppend {
-			return faultstore.Fault{}
-		}
-		return faultstore.Failure()
-	})
+	if dark {
+		return faulty(t, during(from, from+length, faultstore.Failure()))
+	}
+	return faulty(t, during(from, from+length, faultstore.Failure(), faultstore.OpAppend))
 }
 
 // advised matches the value that would have held a lease.
@@ -56,7 +60,7 @@ func TestALeaseThatLapsesInAnElectionIsToldWithWhatWouldHaveHeldIt(t *testing.T)
 				o.LeaseInterval, o.FailoverWithin, o.Continuous = c.o.LeaseInterval, c.o.FailoverWithin, c.o.Continuous
 				w := start(t, setup{ledger: electing(t, c.from, c.length, dark), Options: o})
 				at(c.from + c.length + 6*time.Minute)
-				e := observed[workerlease.Lapsed](w)
+				e := observed[event.Lapsed](w)
 				if len(e) != 1 || !w.reported(e[0].Err) {
 					t.Fatalf("Lapsed = %+v, want it once, and reported to Error", e)
 				}
@@ -71,9 +75,7 @@ func TestALeaseThatLapsesInAnElectionIsToldWithWhatWouldHaveHeldIt(t *testing.T)
 					return
 				}
 				value, err := time.ParseDuration(m[1])
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				c.set(&o, value)
 				w.stop(t)
 				// With that value, no outage of that length ends a lease, whenever it comes.
@@ -82,7 +84,7 @@ func TestALeaseThatLapsesInAnElectionIsToldWithWhatWouldHaveHeldIt(t *testing.T)
 					from := begun + 10*time.Minute + time.Duration(shift)*c.o.LeaseInterval/10
 					again := start(t, setup{ledger: electing(t, from, e[0].Outage, dark), Options: o})
 					at(from + e[0].Outage + time.Minute)
-					if e := observed[workerlease.Lapsed](again); len(e) != 0 {
+					if e := observed[event.Lapsed](again); len(e) != 0 {
 						t.Errorf("with %v, an outage at %v ended a lease: %v", value, from, e[0].Err)
 					}
 					again.stop(t)
@@ -108,17 +110,12 @@ func TestALeaseThatEndsForOtherReasonsIsNoLapse(t *testing.T) {
 		"rights that were taken away": {parts, faultstore.Fault{Effect: faultstore.Dropped, Err: store.ErrDenied}, 85 * time.Second, 110 * time.Second},
 	} {
 		bubble(t, name, func(t *testing.T) {
-			ledger := faulty(t, func(call faultstore.Call) faultstore.Fault {
-				if now := since(time.Now()); now >= c.from && now < c.until && call.Op == faultstore.OpAppend {
-					return c.fault
-				}
-				return faultstore.Fault{}
-			})
+			ledger := faulty(t, during(c.from, c.until, c.fault, faultstore.OpAppend))
 			o := named("a", 0)
 			o.Schedule, o.FailoverWithin = slots.Must(slots.Every(c.o.LeaseInterval)), c.o.FailoverWithin
 			w := start(t, setup{ledger: ledger, Options: o})
 			at(5 * time.Minute)
-			if e := observed[workerlease.Lapsed](w); len(e) != 0 {
+			if e := observed[event.Lapsed](w); len(e) != 0 {
 				t.Errorf("Lapsed = %v, want none", e[0].Err)
 			}
 			if len(w.starts()) == 0 {
@@ -150,8 +147,109 @@ func TestALeaseThatAnotherTakesOverHasNotLapsed(t *testing.T) {
 		at(45 * time.Minute)
 		rival.stop(t)
 		at(80 * time.Minute)
-		if e := observed[workerlease.Lapsed](w); len(e) > 0 || !lost {
+		if e := observed[event.Lapsed](w); len(e) > 0 || !lost {
 			t.Errorf("Lapsed = %+v, reply lost: %t, want none, and that it was", e, lost)
 		}
+	})
+}
+
+// denied is a refusal to append of which the store knows that it did nothing.
+var denied = faultstore.Fault{Effect: faultstore.Dropped, Err: fmt.Errorf("%w: insert (%w)", store.ErrDenied, store.ErrNotStored)}
+
+func TestAnAppendThatIsSurelyNotStoredIsNoUnknownOutcome(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		granted := 16 * time.Minute
+		ledger := faultstore.NewCounter(faulty(t, during(0, granted, denied, faultstore.OpAppend)))
+		w := start(t, setup{ledger: ledger})
+		at(granted)
+		if n := len(observed[event.Unknown](w)); n != 0 {
+			t.Errorf("%d Unknown events, want none", n)
+		}
+		failed := observed[event.StoreFailed](w)
+		if len(failed) == 0 || failed[0].Operation != "append" || !w.reported(store.ErrDenied) {
+			t.Errorf("StoreFailed = %+v, want the append, also reported to Error", failed)
+		}
+		for _, e := range ledger.Log() {
+			if e.Op == faultstore.OpGet {
+				t.Errorf("a record was read back at %v, although nothing was stored", since(e.Began))
+			}
+		}
+		missed := observed[event.Missed](w)
+		if len(missed) != 2 {
+			t.Errorf("%d slots missed, want 2", len(missed))
+		}
+		for _, e := range missed {
+			if e.Why != workerlease.Denied {
+				t.Errorf("slot %v missed: %s, want %s", e.Slot, e.Why, workerlease.Denied)
+			}
+		}
+		if w.Status().Healthy() {
+			t.Error("a worker that may not append looks healthy")
+		}
+		at(26 * time.Minute)
+		equal(t, "slots once the right is granted", w.starts(), minutes(15, 20, 25)...)
+	})
+}
+
+// A slot that passes while the store answers isn't reported as missed because it was unreachable.
+func TestASlotIsMissedForWhatTheStoreAnswers(t *testing.T) {
+	for name, c := range map[string]struct {
+		op  faultstore.Op
+		err error
+		why workerlease.Reason
+	}{
+		"a validator keeps records out":        {faultstore.OpAppend, fmt.Errorf("%w (%w)", store.ErrRefused, store.ErrNotStored), workerlease.Refused},
+		"refused, and maybe stored":            {faultstore.OpAppend, store.ErrRefused, workerlease.Refused},
+		"nothing was stored, for some reason":  {faultstore.OpAppend, store.ErrNotStored, workerlease.Refused},
+		"no connection to append":              {faultstore.OpAppend, fmt.Errorf("%w (%w)", &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}, store.ErrNotStored), workerlease.Unreachable},
+		"no host to append to":                 {faultstore.OpAppend, fmt.Errorf("%w (%w)", &net.DNSError{Err: "no such host"}, store.ErrNotStored), workerlease.Unreachable},
+		"no time to connect for an append":     {faultstore.OpAppend, fmt.Errorf("%w (%w)", context.DeadlineExceeded, store.ErrNotStored), workerlease.Unreachable},
+		"a connection ends before an append":   {faultstore.OpAppend, fmt.Errorf("%w (%w)", io.EOF, store.ErrNotStored), workerlease.Unreachable},
+		"no connection to ask for the time":    {faultstore.OpNow, fmt.Errorf("%w (%w)", io.EOF, store.ErrNotStored), workerlease.Unreachable},
+		"no connection to read":                {faultstore.OpTail, fmt.Errorf("%w (%w)", io.EOF, store.ErrNotStored), workerlease.Unreachable},
+		"reads are refused":                    {faultstore.OpTail, store.ErrRefused, workerlease.Refused},
+		"the time is refused":                  {faultstore.OpNow, store.ErrRefused, workerlease.Refused},
+		"the ledger isn't there":               {faultstore.OpTail, store.ErrMissing, workerlease.Refused},
+		"reads are denied":                     {faultstore.OpTail, store.ErrDenied, workerlease.Denied},
+		"the store can't be reached to read":   {faultstore.OpTail, io.EOF, workerlease.Unreachable},
+		"the store can't be reached to append": {faultstore.OpAppend, io.EOF, workerlease.Unreachable},
+		"the store has too much to do":         {faultstore.OpAppend, store.ErrThrottled, workerlease.Unreachable},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			fault := faultstore.Fault{Effect: faultstore.Dropped, Err: c.err}
+			w := start(t, setup{ledger: faulty(t, during(6*time.Minute, 16*time.Minute, fault, c.op))})
+			at(21 * time.Minute)
+			missed := observed[event.Missed](w)
+			if len(missed) == 0 {
+				t.Error("no slot missed")
+			}
+			for _, e := range missed {
+				if e.Why != c.why {
+					t.Errorf("slot %v missed: %s, want %s", e.Slot, e.Why, c.why)
+				}
+			}
+		})
+	}
+}
+
+func TestARefusalOfARepeatedAppendSaysNothingOfTheFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		late := faultstore.LandsLate(150 * time.Millisecond)
+		ledger := faulty(t, func(c faultstore.Call) faultstore.Fault {
+			switch {
+			case c.Op == faultstore.OpAppend && c.N == 2:
+				return late
+			case c.Op == faultstore.OpAppend && c.N == 3:
+				return denied
+			}
+			return faultstore.Fault{}
+		})
+		w := start(t, setup{ledger: ledger, Options: named("a", 0)})
+		at(16 * time.Minute)
+		equal(t, "slots", w.starts(), minutes(5, 10, 15)...)
+		if n := len(observed[event.Unknown](w)); n != 2 {
+			t.Errorf("%d Unknown events, want one for the append and one for its repetition", n)
+		}
+		equal(t, "holders", holders(t, ledger), "a", "a", "a")
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/workerlease/event"
 	"github.com/slotlease/slotlease/workerlease/internal/machine"
 )
 
@@ -37,12 +38,46 @@ func workOf(err error, took time.Duration) machine.Work {
 	return work
 }
 
+// work is workOf under the lease, with what that has written.
+func (l Lease) work(err error, took time.Duration) machine.Work {
+	work := workOf(err, took)
+	if l.active != nil {
+		if output := l.active.wrote.Load(); output != nil {
+			work.Output = *output
+		}
+	}
+	return work
+}
+
+// Wrote has the end of what the work wrote recorded with what comes of it: see store.Outcome.Output. Call it before the task
+// returns, and before FailedWith or Complete. Whoever may read the ledger can read it, so it must have no secrets; and it makes
+// records larger, which all workers of the type read. Of more than 16 KiB the beginning is left out.
+func (l Lease) Wrote(output string) {
+	if l.active != nil {
+		output = strings.Clone(output[max(len(output)-2*store.MaxOutput, 0):])
+		l.active.wrote.Store(&output)
+	}
+}
+
+// Rest calls wait, and says meanwhile that no code of the user's runs: Status.Running is false. It is for code that keeps its
+// lease while it waits to try again.
+func (l Lease) Rest(wait func()) {
+	if wait == nil {
+		return
+	}
+	if l.active != nil {
+		l.active.rests.Store(true)
+		defer l.active.rests.Store(false)
+	}
+	wait()
+}
+
 // Failed is FailedWith without an error.
 func (l Lease) Failed() { l.FailedWith(nil) }
 
 // FailedWith reports that the work under the lease has failed in this slot, for code that keeps its lease
 // nevertheless. It counts as an error of a task does: after three slots in a row the worker lets others go first
-// in the next slots (see SteppedBack). And the ledger gets a record that says so, for history.Read and
+// in the next slots (see event.SteppedBack). And the ledger gets a record that says so, for history.Read and
 // leasectl inspect slots: the first failure in a slot, if there is time for that before anything else is due. It says
 // nothing of a lease that has ended.
 //
@@ -53,9 +88,10 @@ func (l Lease) Failed() { l.FailedWith(nil) }
 func (l Lease) FailedWith(err error) {
 	if l.active != nil && l.active.lapsed() == 0 {
 		w := l.active.w
+		l.active.faltered.Store(true)
 		w.post(arrival{
-			event:    machine.Faltered{Claim: l.active.term.Load().Claim, Work: workOf(err, 0)},
-			observed: []Event{Faltered{Worker: w.label(), Lease: l.active.lease(), Err: err}},
+			event:    machine.Faltered{Claim: l.active.term.Load().Claim, Work: l.work(err, 0)},
+			observed: []event.Event{event.Faltered{Worker: w.label(), Lease: l.active.lease().plain(), Err: err}},
 		})
 	}
 }

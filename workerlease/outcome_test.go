@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,6 +12,7 @@ import (
 	"github.com/slotlease/slotlease/store/memory"
 	"github.com/slotlease/slotlease/testutil/faultstore"
 	"github.com/slotlease/slotlease/workerlease"
+	"github.com/slotlease/slotlease/workerlease/event"
 )
 
 // exitError is the error of a command.
@@ -60,6 +60,12 @@ func TestWhatCameOfATaskIsInTheLedger(t *testing.T) {
 	stalls := named("a", 0)
 	stalls.ProgressWithin = time.Minute
 	stalls.FailoverWithin = 20 * time.Second
+	// Nobody else is there, so it has the rest of the slot again, after a wait that grows.
+	hung := []string{
+		"release: a failed attempt 0, slot 5m0s, 5m0s to 6m0s: no progress for 1m0s",
+		"release: a failed attempt 0, slot 5m0s, 6m10s to 7m10s: no progress for 1m0s",
+		"release: a failed attempt 0, slot 5m0s, 7m30s to 8m30s: no progress for 1m0s",
+	}
 	for name, test := range map[string]struct {
 		o    workerlease.Options
 		task workerlease.Task
@@ -76,12 +82,12 @@ func TestWhatCameOfATaskIsInTheLedger(t *testing.T) {
 		"a panic":   {named("a", 0), func(context.Context, workerlease.Lease) error { panic("jam") }, []string{"release: a failed attempt 0, slot 5m0s, 5m0s to 5m0s: task: lease callback panicked: jam"}},
 		"no answer": {named("a", 0), func(ctx context.Context, _ workerlease.Lease) error { <-ctx.Done(); return context.Cause(ctx) }, nil},
 		"too late":  {named("a", 0), func(ctx context.Context, _ workerlease.Lease) error { <-ctx.Done(); return errWork }, []string{"outcome: a failed attempt 0, slot 5m0s, 5m0s to 10m0s: no paper"}},
-		"no more":   {stalls, func(ctx context.Context, _ workerlease.Lease) error { <-ctx.Done(); return context.Cause(ctx) }, []string{"release: a failed attempt 0, slot 5m0s, 5m0s to 6m0s: no progress for 1m0s"}},
+		"no more":   {stalls, func(ctx context.Context, _ workerlease.Lease) error { <-ctx.Done(); return context.Cause(ctx) }, hung},
 		"no more at all, and then an error": {stalls, func(ctx context.Context, _ workerlease.Lease) error {
 			<-ctx.Done()
 			time.Sleep(time.Second)
 			return errWork
-		}, []string{"release: a failed attempt 0, slot 5m0s, 5m0s to 6m0s: no progress for 1m0s"}},
+		}, hung},
 	} {
 		bubble(t, name, func(t *testing.T) {
 			ledger := memory.New(memory.Options{})
@@ -97,29 +103,6 @@ func TestWhatCameOfATaskIsInTheLedger(t *testing.T) {
 			equal(t, "outcomes", outcomes(t, ledger), test.want...)
 		})
 	}
-}
-
-// The last attempt says so. An attempt that another worker makes after it would be one too many.
-func TestTheLastAttemptIsGivenUp(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ledger := memory.New(memory.Options{})
-		o := perSlot("a", 0)
-		o.Job.MaxAttempts = 2
-		b := o
-		b.InstanceID, b.Priority = "b", 1
-		for _, o := range []workerlease.Options{o, b} {
-			runs(t, ledger.Handle(), o, func(_ context.Context, l workerlease.Lease) error {
-				time.Sleep(2 * time.Second)
-				return exitError(l.Attempt)
-			})
-		}
-		at(9 * time.Minute)
-		got := outcomes(t, ledger)
-		if len(got) != 2 || !strings.HasPrefix(got[0], "release: a failed attempt 1, slot 5m0s, 5m0s to 5m0s, exit code 1") ||
-			!strings.HasPrefix(got[1], "release: b failed attempt 2") || !strings.Contains(got[1], ", given up, exit code 2") {
-			t.Errorf("outcomes = %q, want one of each attempt, and the second given up", got)
-		}
-	})
 }
 
 // Where nothing else is appended, one record tells it.
@@ -160,7 +143,7 @@ func TestAFailureThatReleasesNothingIsToldByARecordOfItsOwn(t *testing.T) {
 				}
 				head = r
 			}
-			if panicked := len(observed[workerlease.Panic](w)) > 0; !panicked && len(w.history()) > 0 && !w.IsHolder() {
+			if panicked := len(observed[event.Panic](w)) > 0; !panicked && len(w.history()) > 0 && !w.IsHolder() {
 				t.Error("the worker has no lease in the next slot")
 			}
 		})
@@ -203,20 +186,19 @@ func TestAFailureThatCanNoLongerReleaseIsTold(t *testing.T) {
 	})
 }
 
-// A missed slot was done late. The grant of the next slot says that it is not to be done again, and not
-// what came of it.
+// A missed slot was done late.
 func TestWhatCameOfAMissedSlotIsTold(t *testing.T) {
 	for name, test := range map[string]struct {
 		err  error
 		want string
 	}{
-		"success": {nil, "outcome: b succeeded attempt 0, slot 10m0s, 15m0s to 15m30s"},
-		"failure": {exitError(3), "outcome: b failed attempt 0, slot 10m0s, 15m0s to 15m30s, given up, exit code 3: exit status 3"},
+		"success": {nil, "done: b succeeded attempt 1, slot 10m0s, 15m0s to 15m30s"},
+		"failure": {exitError(3), "release: b failed attempt 1, slot 10m0s, 15m0s to 15m30s, given up, exit code 3: exit status 3"},
 	} {
 		bubble(t, name, func(t *testing.T) {
 			ledger := memory.New(memory.Options{})
 			o := named("a", 0)
-			o.Job = &workerlease.Job{RunMissed: true}
+			o.Job = &workerlease.Job{CatchUp: workerlease.CatchUpNewest, MaxAttempts: 1}
 			a := runs(t, ledger.Handle(), o, func(context.Context, workerlease.Lease) error { return nil })
 			at(6 * time.Minute)
 			a.cancel()
@@ -267,13 +249,7 @@ func TestAFailureIsToldOnceWhateverBecomesOfTheReply(t *testing.T) {
 	} {
 		bubble(t, name, func(t *testing.T) {
 			inner := memory.New(memory.Options{})
-			struck := struck(t, inner.Handle(), func(c faultstore.Call) faultstore.Fault {
-				if c.Op == faultstore.OpAppend && c.N == 2 {
-					return fault
-				}
-				return faultstore.Fault{}
-			})
-			start(t, keepsFailing(named("a", 0), struck))
+			start(t, keepsFailing(named("a", 0), struck(t, inner.Handle(), once(faultstore.OpAppend, 2, fault))))
 			at(9 * time.Minute)
 			if n := ofKind(t, inner, store.KindOutcome); n != 1 {
 				t.Errorf("%d records tell the failure, want one", n)
@@ -316,9 +292,7 @@ func TestAnOutcomeThatHangsDelaysNothing(t *testing.T) {
 			}})
 			at(4*o.LeaseInterval + o.LeaseInterval/3 + time.Second)
 			began := time.Now()
-			if err := w.StopLeasing(t.Context()); err != nil {
-				t.Errorf("StopLeasing: %v", err)
-			}
+			must(t, w.StopLeasing(t.Context()))
 			if took := time.Since(began); took > 5*time.Second {
 				t.Errorf("StopLeasing took %v, want no more than what is under way", took)
 			}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/memory"
-	"github.com/slotlease/slotlease/workerlease"
+	"github.com/slotlease/slotlease/workerlease/operate"
 )
 
 // A plan shows each holder that may still work, and writes nothing.
@@ -25,15 +25,15 @@ func TestAPlanShowsWhoMayStillWork(t *testing.T) {
 		for _, r := range []store.Record{over, given, released, long, next} {
 			ledger.Put(r)
 		}
-		p, err := workerlease.PlanOverride(t.Context(), ledger, workerlease.OverrideOptions{WorkerType: "job", Seq: 5})
+		p, err := operate.On(ledger).PlanOverride(t.Context(), operate.OverrideOptions{WorkerType: "job", Seq: 5})
 		if err != nil || len(p.Terms) != 2 || p.Terms[0] != long || p.Terms[1] != next || p.Head != next || p.Record.Seq != 6 {
 			t.Errorf("PlanOverride() = %+v, %v, want the terms of 4 and, of poison, 5", p, err)
 		}
 		if n := len(records(t, ledger)); n != 5 {
 			t.Errorf("%d records, want those there were", n)
 		}
-		override(t, ledger, workerlease.OverrideOptions{})
-		if p, err = workerlease.PlanOverride(t.Context(), ledger, workerlease.OverrideOptions{WorkerType: "job", Seq: 6}); err != nil || len(p.Terms) != 2 || p.HeadDefect != nil {
+		override(t, ledger, operate.OverrideOptions{})
+		if p, err = operate.On(ledger).PlanOverride(t.Context(), operate.OverrideOptions{WorkerType: "job", Seq: 6}); err != nil || len(p.Terms) != 2 || p.HeadDefect != nil {
 			t.Errorf("PlanOverride() of an override = %+v, %v, want what may still be worked under", p, err)
 		}
 	})
@@ -47,7 +47,7 @@ func TestAPlanShowsTheHolderThatAForeignRecordHides(t *testing.T) {
 		foreign.Claim = held.Claim
 		ledger.Put(held)
 		ledger.Put(foreign)
-		p, err := workerlease.PlanOverride(t.Context(), ledger, workerlease.OverrideOptions{WorkerType: "job", Seq: 2})
+		p, err := operate.On(ledger).PlanOverride(t.Context(), operate.OverrideOptions{WorkerType: "job", Seq: 2})
 		if err != nil || p.HeadDefect == nil || len(p.Terms) != 1 || p.Terms[0] != held {
 			t.Errorf("PlanOverride() = %+v, %v, want the term of record 1", p, err)
 		}
@@ -69,13 +69,13 @@ func TestAPlanShowsWhatAnOverrideMakesReachable(t *testing.T) {
 			above.Claim, above.Token = "4567", above.Token+1000
 			ledger.Put(planted(1, 0, 300*24*time.Hour))
 			ledger.Put(above)
-			p, err := workerlease.PlanOverride(t.Context(), ledger, workerlease.OverrideOptions{WorkerType: "job", Seq: 1})
+			p, err := operate.On(ledger).PlanOverride(t.Context(), operate.OverrideOptions{WorkerType: "job", Seq: 1})
 			if err != nil || len(p.Unreachable) != 1 || p.Unreachable[0] != above || p.Next.Seq != test.next || p.NextDefect != nil {
 				t.Errorf("%s: PlanOverride() = %+v, %v, want that workers go by record %d then", name, p, err, test.next)
 			}
-			override(t, ledger, workerlease.OverrideOptions{Seq: 1})
-			p, err = workerlease.PlanOverride(t.Context(), ledger, workerlease.OverrideOptions{WorkerType: "job", Seq: 2})
-			if moved := errors.Is(err, workerlease.ErrHeadMoved); moved != (test.next != 2) || p.Head.Seq != test.next || err != nil && !moved {
+			override(t, ledger, operate.OverrideOptions{Seq: 1})
+			p, err = operate.On(ledger).PlanOverride(t.Context(), operate.OverrideOptions{WorkerType: "job", Seq: 2})
+			if moved := errors.Is(err, operate.ErrHeadMoved); moved != (test.next != 2) || p.Head.Seq != test.next || err != nil && !moved {
 				t.Errorf("%s: PlanOverride() after it = %+v, %v, want that workers go by record %d", name, p, err, test.next)
 			}
 		})
@@ -89,8 +89,8 @@ func TestASecondOverrideCorrectsTheFirst(t *testing.T) {
 		job := planted(1, 0, 10*time.Minute)
 		job.Schedule, job.Attempt, job.DoneUntil = "every 10m", 1, t0.Add(10*time.Minute)
 		ledger.Put(job)
-		override(t, ledger, workerlease.OverrideOptions{DoneUntil: t0.Add(300 * 24 * time.Hour)})
-		if r := override(t, ledger, workerlease.OverrideOptions{}); !r.DoneUntil.Equal(job.DoneUntil) {
+		override(t, ledger, operate.OverrideOptions{DoneUntil: t0.Add(300 * 24 * time.Hour)})
+		if r := override(t, ledger, operate.OverrideOptions{}); !r.DoneUntil.Equal(job.DoneUntil) {
 			t.Errorf("slots are done up to %v, want %v as before", r.DoneUntil, job.DoneUntil)
 		}
 	})
@@ -105,8 +105,8 @@ func TestAFullLedgerCantBeOverridden(t *testing.T) {
 				r.Claim = string(rune('a' + n))
 				ledger.Put(r)
 			}
-			_, err := workerlease.Override(t.Context(), ledger, workerlease.OverrideOptions{WorkerType: "job", Seq: seq})
-			if n := len(records(t, ledger)); !errors.Is(err, workerlease.ErrLedgerFull) || n != 3 {
+			_, err := operate.On(ledger).Override(t.Context(), operate.OverrideOptions{WorkerType: "job", Seq: seq})
+			if n := len(records(t, ledger)); !errors.Is(err, operate.ErrLedgerFull) || n != 3 {
 				t.Errorf("Override() of %s = %v, and there are %d records", name, err, n)
 			}
 		}

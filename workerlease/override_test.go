@@ -12,19 +12,19 @@ import (
 	"github.com/slotlease/slotlease/store/memory"
 	"github.com/slotlease/slotlease/testutil/faultstore"
 	"github.com/slotlease/slotlease/workerlease"
+	"github.com/slotlease/slotlease/workerlease/event"
+	"github.com/slotlease/slotlease/workerlease/operate"
 )
 
 // override overrides the newest record, as an operator does.
-func override(t *testing.T, l store.Ledger, o workerlease.OverrideOptions) store.Record {
+func override(t *testing.T, l store.Ledger, o operate.OverrideOptions) store.Record {
 	t.Helper()
 	o.WorkerType, o.InstanceID = "job", "operator"
 	if o.Seq == 0 {
 		o.Seq = newest(t, l).Seq
 	}
-	r, err := workerlease.Override(t.Context(), l, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r, err := operate.On(l).Override(t.Context(), o)
+	must(t, err)
 	return r
 }
 
@@ -71,11 +71,11 @@ func TestWorkersLeadAgainWithinASlotAfterAnOverride(t *testing.T) {
 				all = append(all, start(t, setup{Options: o, ledger: ledger.Handle(), task: task}))
 			}
 			at(3*time.Hour + 2*time.Minute)
-			if n := len(observed[workerlease.Allocated](all[0])) + len(observed[workerlease.Allocated](all[1])); n > 0 {
+			if n := len(observed[event.Allocated](all[0])) + len(observed[event.Allocated](all[1])); n > 0 {
 				t.Fatalf("%d leases before the override, want none", n)
 			}
 			head := newest(t, ledger)
-			r := override(t, ledger.Handle(), workerlease.OverrideOptions{Reason: "nobody works by it"})
+			r := override(t, ledger.Handle(), operate.OverrideOptions{Reason: "nobody works by it"})
 			if r.Kind != store.KindOverride || r.Seq != head.Seq+1 || !r.WindowStart.Equal(r.WindowEnd) || r.Token <= head.Token || r.Metadata != "nobody works by it" || r.InstanceID != "operator" {
 				t.Errorf("override = %+v", r)
 			}
@@ -86,7 +86,7 @@ func TestWorkersLeadAgainWithinASlotAfterAnOverride(t *testing.T) {
 				t.Errorf("slots are done up to %v, want %v", r.DoneUntil, want)
 			}
 			at(3*time.Hour + 6*time.Minute)
-			begun := append(observed[workerlease.Allocated](all[0]), observed[workerlease.Allocated](all[1])...)
+			begun := append(observed[event.Allocated](all[0]), observed[event.Allocated](all[1])...)
 			// Whoever waits for the end of what is overridden hears of it, and takes the rest of the slot.
 			for len(begun) > 1 && since(begun[0].Lease.Slot.Start) == 3*time.Hour && begun[0].Lease.Token > r.Token {
 				begun = begun[1:]
@@ -100,7 +100,7 @@ func TestWorkersLeadAgainWithinASlotAfterAnOverride(t *testing.T) {
 					t.Errorf("status %v, want it healthy", s)
 				}
 			}
-			if n := len(observed[workerlease.SlotDone](all[0])) + len(observed[workerlease.SlotDone](all[1])); n < 22 {
+			if n := len(observed[event.SlotDone](all[0])) + len(observed[event.SlotDone](all[1])); n < 22 {
 				t.Errorf("%d slots done in the two hours after it, want all", n)
 			}
 		})
@@ -121,12 +121,12 @@ func TestASlotThatAWorkerIsThroughWithStaysSoAfterAnOverride(t *testing.T) {
 				return work(ctx, l)
 			}})
 			at(4*time.Minute + 55*time.Second)
-			if r := override(t, ledger.Handle(), workerlease.OverrideOptions{}); r.Seq == 1 {
+			if r := override(t, ledger.Handle(), operate.OverrideOptions{}); r.Seq == 1 {
 				t.Fatal("nothing was claimed before the override")
 			}
 			at(14 * time.Minute)
 			var slots []time.Duration
-			for _, e := range observed[workerlease.Allocated](w) {
+			for _, e := range observed[event.Allocated](w) {
 				slots = append(slots, since(e.Lease.Slot.Start))
 			}
 			equal(t, "slots", slots, minutes(5, 10)...)
@@ -146,13 +146,13 @@ func TestAHolderStopsWhenItSeesThatItIsOverridden(t *testing.T) {
 		if !a.IsHolder() {
 			t.Fatal("a has no lease")
 		}
-		r := override(t, ledger.Handle(), workerlease.OverrideOptions{})
+		r := override(t, ledger.Handle(), operate.OverrideOptions{})
 		at(5*time.Minute + 40*time.Second)
 		u := a.turn(t, 0)
 		if u.why != workerlease.RecordVanished || !errors.Is(u.cause, workerlease.ErrRecordVanished) || u.expiries != 1 || u.ended > 5*time.Minute+40*time.Second {
 			t.Errorf("a's lease ended at %v because of %q (%v), want by the override", u.ended, u.why, u.cause)
 		}
-		if e := observed[workerlease.Vanished](a); len(e) != 1 || !strings.Contains(e[0].Err.Error(), "operator has overridden it by seq") {
+		if e := observed[event.Vanished](a); len(e) != 1 || !strings.Contains(e[0].Err.Error(), "operator has overridden it by seq") {
 			t.Errorf("Vanished events = %v, want one that names the operator", e)
 		}
 		at(9 * time.Minute)
@@ -169,10 +169,9 @@ func TestAHolderStopsWhenItSeesThatItIsOverridden(t *testing.T) {
 		ledger := memory.New(memory.Options{})
 		a := start(t, setup{Options: named("a", 0), ledger: ledger.Handle()})
 		at(6 * time.Minute)
-		r := override(t, ledger.Handle(), workerlease.OverrideOptions{})
+		r := override(t, ledger.Handle(), operate.OverrideOptions{})
 		o := named("b", 1)
-		o.JoinMidSlot = true
-		b := start(t, setup{Options: o, ledger: ledger.Handle()})
+		b := start(t, setup{Options: o, joins: true, ledger: ledger.Handle()})
 		at(7 * time.Minute)
 		// This is the risk: a can't know yet.
 		if !a.IsHolder() || !b.IsHolder() {
@@ -185,7 +184,7 @@ func TestAHolderStopsWhenItSeesThatItIsOverridden(t *testing.T) {
 		if u := a.turn(t, 0); u.why != workerlease.RecordVanished || u.ended < 10*time.Minute-lead {
 			t.Errorf("a's lease ended at %v because of %q, want that when it looked", u.ended, u.why)
 		}
-		if e := observed[workerlease.Vanished](a); len(e) != 1 {
+		if e := observed[event.Vanished](a); len(e) != 1 {
 			t.Errorf("Vanished events = %v, want one", e)
 		}
 		at(21 * time.Minute)
@@ -195,7 +194,7 @@ func TestAHolderStopsWhenItSeesThatItIsOverridden(t *testing.T) {
 		ledger := memory.New(memory.Options{})
 		a := start(t, setup{Options: named("a", 0), ledger: ledger.Handle()})
 		at(6 * time.Minute)
-		r := override(t, ledger.Handle(), workerlease.OverrideOptions{})
+		r := override(t, ledger.Handle(), operate.OverrideOptions{})
 		a.stop(t)
 		if head := newest(t, ledger); head.Seq != r.Seq {
 			t.Errorf("%+v follows the override of a worker that stops", head)
@@ -205,17 +204,17 @@ func TestAHolderStopsWhenItSeesThatItIsOverridden(t *testing.T) {
 		ledger := memory.New(memory.Options{})
 		o := named("a", 0)
 		o.LeaseInterval, o.Job = time.Hour, &workerlease.Job{MinRetry: time.Minute}
-		var second workerlease.Claimed
+		var second event.Claimed
 		claims := 0
 		a := start(t, setup{
 			Options: o, ledger: ledger.Handle(),
 			task: func(context.Context, workerlease.Lease) error { return errors.New("not yet") },
 			// The second attempt is granted, and hasn't begun: the worker looks at the head first.
-			observe: func(e workerlease.Event) {
-				if c, ok := e.(workerlease.Claimed); ok {
+			observe: func(e event.Event) {
+				if c, ok := e.(event.Claimed); ok {
 					if claims++; claims == 2 {
 						second = c
-						if _, err := workerlease.Override(t.Context(), ledger.Handle(), workerlease.OverrideOptions{WorkerType: "job", Seq: c.Seq}); err != nil {
+						if _, err := operate.On(ledger.Handle()).Override(t.Context(), operate.OverrideOptions{WorkerType: "job", Seq: c.Seq}); err != nil {
 							t.Error(err)
 						}
 					}
@@ -223,16 +222,16 @@ func TestAHolderStopsWhenItSeesThatItIsOverridden(t *testing.T) {
 			},
 		})
 		at(110 * time.Minute)
-		for _, e := range observed[workerlease.Allocated](a) {
+		for _, e := range observed[event.Allocated](a) {
 			if e.Lease.Token == second.Token {
 				t.Errorf("%+v began after it was overridden", e.Lease)
 			}
 		}
-		if e := observed[workerlease.Vanished](a); len(e) != 1 || e[0].Seq != second.Seq {
+		if e := observed[event.Vanished](a); len(e) != 1 || e[0].Seq != second.Seq {
 			t.Errorf("Vanished events = %v, want one of seq %d", e, second.Seq)
 		}
 		at(3 * time.Hour)
-		if n := len(observed[workerlease.Allocated](a)); n < 3 {
+		if n := len(observed[event.Allocated](a)); n < 3 {
 			t.Errorf("%d leases, want more in the next slot", n)
 		}
 	})
@@ -252,14 +251,14 @@ func TestAnOverriddenHolderIsShownNoMore(t *testing.T) {
 			if h, ok := w.Holder(); !ok || h.InstanceID != "stranger" {
 				t.Fatalf("Holder() = %+v, %v, want the stranger", h, ok)
 			}
-			r := override(t, ledger.Handle(), workerlease.OverrideOptions{})
+			r := override(t, ledger.Handle(), operate.OverrideOptions{})
 			if above {
 				done := r
 				done.Seq, done.Kind, done.DoneUntil = r.Seq+1, store.KindDone, t0.Add(40*time.Minute)
 				ledger.Put(done)
 			}
 			at(20*time.Minute - time.Second)
-			e := observed[workerlease.HolderChanged](w)
+			e := observed[event.HolderChanged](w)
 			if h, ok := w.Holder(); ok {
 				t.Errorf("Holder() = %+v, want nobody", h)
 			}
@@ -289,8 +288,8 @@ func TestAnOverrideOfAnotherHeadWritesNothing(t *testing.T) {
 			ledger := memory.New(memory.Options{})
 			test.put(ledger)
 			before := len(records(t, ledger))
-			_, err := workerlease.Override(t.Context(), ledger, workerlease.OverrideOptions{WorkerType: "job", Seq: test.seq})
-			if !errors.Is(err, workerlease.ErrHeadMoved) || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "\n") {
+			_, err := operate.On(ledger).Override(t.Context(), operate.OverrideOptions{WorkerType: "job", Seq: test.seq})
+			if !errors.Is(err, operate.ErrHeadMoved) || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("Override() = %v, want %q", err, test.want)
 			}
 			if n := len(records(t, ledger)); n != before {
@@ -311,11 +310,11 @@ func TestOverrideSaysWhetherItIsStored(t *testing.T) {
 	}{
 		"the reply is lost":                 {appending: faultstore.LostReply(), stored: true},
 		"the driver has sent it twice":      {appending: faultstore.OwnConflict(), stored: true},
-		"it isn't stored":                   {appending: faultstore.Failure(), want: workerlease.ErrOverrideUnknown},
+		"it isn't stored":                   {appending: faultstore.Failure(), want: operate.ErrOverrideUnknown},
 		"it isn't allowed":                  {appending: faultstore.Fault{Effect: faultstore.Dropped, Err: store.ErrDenied}, want: store.ErrDenied},
-		"it can't be read back":             {appending: faultstore.LostReply(), reading: faultstore.Failure(), want: workerlease.ErrOverrideUnknown, stored: true},
-		"another was faster":                {meanwhile: true, want: workerlease.ErrHeadMoved},
-		"another was faster, and no answer": {meanwhile: true, appending: faultstore.Failure(), want: workerlease.ErrHeadMoved},
+		"it can't be read back":             {appending: faultstore.LostReply(), reading: faultstore.Failure(), want: operate.ErrOverrideUnknown, stored: true},
+		"another was faster":                {meanwhile: true, want: operate.ErrHeadMoved},
+		"another was faster, and no answer": {meanwhile: true, appending: faultstore.Failure(), want: operate.ErrHeadMoved},
 	} {
 		bubble(t, name, func(t *testing.T) {
 			inner := memory.New(memory.Options{})
@@ -333,8 +332,8 @@ func TestOverrideSaysWhetherItIsStored(t *testing.T) {
 					return faultstore.Fault{}
 				}
 			}})
-			r, err := workerlease.Override(t.Context(), l, workerlease.OverrideOptions{WorkerType: "job", Seq: 1})
-			if !errors.Is(err, test.want) || (err == nil) != (test.want == nil) || errors.Is(err, workerlease.ErrOverrideUnknown) != (test.want == workerlease.ErrOverrideUnknown) || err != nil && strings.Contains(err.Error(), "\n") {
+			r, err := operate.On(l).Override(t.Context(), operate.OverrideOptions{WorkerType: "job", Seq: 1})
+			if !errors.Is(err, test.want) || (err == nil) != (test.want == nil) || errors.Is(err, operate.ErrOverrideUnknown) != (test.want == operate.ErrOverrideUnknown) || err != nil && strings.Contains(err.Error(), "\n") {
 				t.Errorf("Override() = %v, want %v", err, test.want)
 			}
 			head := newest(t, inner)
@@ -354,14 +353,14 @@ func TestAnOverrideNeedsTheTimeAndSoundOptions(t *testing.T) {
 			n++
 			return faultstore.OtherServer("", time.Duration(n%2)*time.Hour)
 		}})
-		if _, err := workerlease.Override(t.Context(), turns, workerlease.OverrideOptions{WorkerType: "job", Seq: 1}); !errors.Is(err, workerlease.ErrTimeUnknown) {
+		if _, err := operate.On(turns).Override(t.Context(), operate.OverrideOptions{WorkerType: "job", Seq: 1}); !errors.Is(err, operate.ErrTimeUnknown) {
 			t.Errorf("Override() where answers contradict each other = %v", err)
 		}
-		slow := faultstore.New(inner, faultstore.Options{Plan: func(faultstore.Call) faultstore.Fault { return faultstore.Fault{Before: 10 * time.Minute} }})
-		if _, err := workerlease.Override(t.Context(), slow, workerlease.OverrideOptions{WorkerType: "job", Seq: 1}); !errors.Is(err, workerlease.ErrTimeUnknown) {
+		slow := faultstore.New(inner, faultstore.Options{Plan: eachCall(faultstore.Fault{Before: 10 * time.Minute})})
+		if _, err := operate.On(slow).Override(t.Context(), operate.OverrideOptions{WorkerType: "job", Seq: 1}); !errors.Is(err, operate.ErrTimeUnknown) {
 			t.Errorf("Override() in a store that answers after 10 min = %v", err)
 		}
-		for want, o := range map[string]workerlease.OverrideOptions{
+		for want, o := range map[string]operate.OverrideOptions{
 			"WorkerType: is empty":        {Seq: 1},
 			"Seq: is 0: must be":          {WorkerType: "job"},
 			"InstanceID: has 257 bytes":   {WorkerType: "job", Seq: 1, InstanceID: strings.Repeat("x", 257)},
@@ -369,14 +368,14 @@ func TestAnOverrideNeedsTheTimeAndSoundOptions(t *testing.T) {
 			"must be at most 366 days":    {WorkerType: "job", Seq: 1, DoneUntil: t0.AddDate(3, 0, 0)},
 			"Reason: has a NUL at byte 1": {WorkerType: "job", Seq: 1, Reason: "x\x00"},
 		} {
-			if _, err := workerlease.Override(t.Context(), inner, o); !errors.Is(err, workerlease.ErrOptions) || !strings.Contains(err.Error(), want) {
+			if _, err := operate.On(inner).Override(t.Context(), o); !errors.Is(err, workerlease.ErrOptions) || !strings.Contains(err.Error(), want) {
 				t.Errorf("Override(%+v) = %v, want %q", o, err, want)
 			}
 		}
 		if n := len(records(t, inner)); n != 1 {
 			t.Errorf("%d records, want the one there was", n)
 		}
-		if r := override(t, inner, workerlease.OverrideOptions{DoneUntil: t0.Add(time.Hour)}); !r.DoneUntil.Equal(t0.Add(time.Hour)) {
+		if r := override(t, inner, operate.OverrideOptions{DoneUntil: t0.Add(time.Hour)}); !r.DoneUntil.Equal(t0.Add(time.Hour)) {
 			t.Errorf("slots are done up to %v, want what was said", r.DoneUntil)
 		}
 	})

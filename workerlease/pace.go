@@ -2,38 +2,49 @@ package workerlease
 
 import (
 	"fmt"
-	"time"
 
-	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/slots"
+	"github.com/slotlease/slotlease/workerlease/internal/machine"
+	"github.com/slotlease/slotlease/workerlease/internal/option"
 )
 
-// floor is the least FailoverWithin that the store's clock is good enough for; 0 if there is none.
-func (c *Client) floor() time.Duration {
-	if p, ok := c.ledger.(store.Paced); ok {
-		return p.FailoverFloor()
-	}
-	return 0
-}
-
-// resolve fills in the defaults, given the store: a FailoverWithin that is set must not be below the store's floor,
-// and one that comes with a Job is raised to it.
-func (c *Client) resolve(o Options) (Options, optionErrors) {
+// resolve fills in the defaults, given the store: slots and a FailoverWithin that is set must not be too short for what the store
+// knows of the time, and one that comes with a Job is raised to that.
+func (c *Client) resolve(o Options) (Options, option.Errors) {
 	resolved, errs := o.resolve()
-	floor := c.floor()
-	if len(errs) > 0 || resolved.FailoverWithin == 0 || resolved.FailoverWithin >= floor {
+	floor := c.described.FailoverFloor
+	if len(errs) > 0 || floor == 0 {
+		return resolved, errs
+	}
+	shortest := slots.Shortest(resolved.Schedule)
+	slotted := "Schedule"
+	if o.Schedule == nil {
+		slotted = "LeaseInterval"
+	}
+	// What a worker reports as TooUncertain by what it measures is refused here by what the store promises.
+	known := floor / 8
+	if least := machine.MinWindow(known, resolved.Margin); shortest < least {
+		errs.Add(option.Error{
+			Field: slotted, Found: fmt.Sprintf("makes slots of %v", shortest),
+			Rule: fmt.Sprintf("they are too short for this store, by which the time is known to ±%v: must be longer than 2 × that and Margin (%v)", round(known), round(least)),
+		})
+		return resolved, errs
+	}
+	margin := o.Margin
+	if margin == 0 { // It grows with FailoverWithin.
+		margin = max(min(shortest/100, maxMargin), MinMargin)
+	}
+	floor = up(machine.MinUsefulFailover(known, margin))
+	if resolved.FailoverWithin == 0 || resolved.FailoverWithin >= floor {
 		return resolved, errs
 	}
 	if o.FailoverWithin > 0 {
-		errs.is("FailoverWithin", o.FailoverWithin, "must be 0 (none), or at least %v on this store, which knows the time too poorly for shorter parts of a slot", floor)
+		errs.Is("FailoverWithin", o.FailoverWithin, "must be 0 (none), or at least %v on this store, which knows the time too poorly for shorter parts of a slot", floor)
 		return resolved, errs
 	}
-	if shortest := shortestSlot(resolved.Schedule); floor > shortest/2 {
-		slotted := "Schedule"
-		if o.Schedule == nil {
-			slotted = "LeaseInterval"
-		}
-		errs.add(OptionError{
-			Field: slotted, With: []string{"Job"}, found: fmt.Sprintf("makes slots of %v, and Job is set", shortest),
+	if floor > shortest/2 {
+		errs.Add(option.Error{
+			Field: slotted, With: []string{"Job"}, Found: fmt.Sprintf("makes slots of %v, and Job is set", shortest),
 			Rule: fmt.Sprintf("they are too short for others to try again on this store, which knows the time poorly: must be at least %v", 2*floor),
 		})
 		return resolved, errs

@@ -17,7 +17,7 @@ type paced struct {
 	floor time.Duration
 }
 
-func (p paced) FailoverFloor() time.Duration { return p.floor }
+func (p paced) Describe() store.Description { return store.Description{FailoverFloor: p.floor} }
 
 func TestAFailoverThatTheStoresClockIsTooPoorForIsRefused(t *testing.T) {
 	t.Parallel()
@@ -30,13 +30,15 @@ func TestAFailoverThatTheStoresClockIsTooPoorForIsRefused(t *testing.T) {
 		says  string
 		want  time.Duration // FailoverWithin as it is in force
 	}{
-		"below the floor":     {8 * time.Second, Options{LeaseInterval: time.Minute, FailoverWithin: 8*time.Second - 1}, "FailoverWithin", "FailoverWithin: is 7.999999999s: must be 0 (none), or at least 8s on this store, which knows the time too poorly for shorter parts of a slot", 0},
-		"at the floor":        {8 * time.Second, Options{LeaseInterval: time.Minute, FailoverWithin: 8 * time.Second}, "", "", 8 * time.Second},
+		"below the floor":     {8 * time.Second, Options{LeaseInterval: time.Minute, FailoverWithin: 9 * time.Second}, "FailoverWithin", "FailoverWithin: is 9s: must be 0 (none), or at least 9.1s on this store, which knows the time too poorly for shorter parts of a slot", 0},
+		"at the floor":        {8 * time.Second, Options{LeaseInterval: time.Minute, FailoverWithin: 9100 * time.Millisecond}, "", "", 9100 * time.Millisecond},
 		"none":                {8 * time.Second, Options{LeaseInterval: time.Minute}, "", "", 0},
 		"no floor":            {0, Options{LeaseInterval: time.Minute, FailoverWithin: time.Second}, "", "", time.Second},
 		"a job of long slots": {8 * time.Second, Options{LeaseInterval: time.Minute, Job: &Job{}}, "", "", 15 * time.Second},
-		"a job of 20 s":       {8 * time.Second, Options{LeaseInterval: 20 * time.Second, Job: &Job{}}, "", "", 8 * time.Second},
-		"a job of 15 s":       {8 * time.Second, Options{LeaseInterval: 15 * time.Second, Job: &Job{}}, "LeaseInterval", "makes slots of 15s, and Job is set: they are too short for others to try again on this store, which knows the time poorly: must be at least 16s", 0},
+		"a job of 20 s":       {8 * time.Second, Options{LeaseInterval: 20 * time.Second, Job: &Job{}}, "", "", 8900 * time.Millisecond},
+		"a job of 15 s":       {8 * time.Second, Options{LeaseInterval: 15 * time.Second, Job: &Job{}}, "LeaseInterval", "makes slots of 15s, and Job is set: they are too short for others to try again on this store, which knows the time poorly: must be at least 17.4s", 0},
+		"slots of 2 s":        {8 * time.Second, Options{LeaseInterval: 2 * time.Second}, "LeaseInterval", "makes slots of 2s: they are too short for this store, by which the time is known to ±1s: must be longer than 2 × that and Margin (2.022s)", 0},
+		"slots of 3 s":        {8 * time.Second, Options{LeaseInterval: 3 * time.Second}, "", "", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -10,30 +10,31 @@ import (
 
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/memory"
+	"github.com/slotlease/slotlease/testutil/faultstore"
 	"github.com/slotlease/slotlease/workerlease"
+	"github.com/slotlease/slotlease/workerlease/event"
+	"github.com/slotlease/slotlease/workerlease/operate"
 )
 
 // pause pauses "job" up to a time since the bubble began.
 func pause(t *testing.T, l store.Ledger, until time.Duration, now bool) store.Record {
 	t.Helper()
-	r, err := workerlease.Pause(t.Context(), l, workerlease.PauseOptions{
-		WorkerType: "job", Until: t0.Add(until), Now: now, InstanceID: "ann", Reason: "upgrade",
+	r, err := operate.On(l).Give(t.Context(), operate.Order{
+		Kind: store.OrderPause, WorkerType: "job", Until: t0.Add(until), Now: now, InstanceID: "ann", Reason: "upgrade",
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return r
 }
 
 func missed(w *worker) (out []string) {
-	for _, e := range observed[workerlease.Missed](w) {
+	for _, e := range observed[event.Missed](w) {
 		out = append(out, fmt.Sprintf("%v %s", since(e.Slot.Start), e.Why))
 	}
 	return out
 }
 
 func TestNobodyClaimsInAPause(t *testing.T) {
-	bubble(t, "the slot that has begun goes on, and those that begin before its end are missed once", func(t *testing.T) {
+	bubble(t, "the slot that has begun goes on, the next one is missed, and of the one in which it ends the rest is claimed", func(t *testing.T) {
 		l, a, b := pair(t, nil)
 		at(6 * time.Minute)
 		r := pause(t, l.Handle(), 17*time.Minute, false)
@@ -45,10 +46,13 @@ func TestNobodyClaimsInAPause(t *testing.T) {
 			t.Errorf("Status() = %+v, want it to say that the worker type is paused", s)
 		}
 		at(23 * time.Minute)
-		equal(t, "slots of a", a.starts(), minutes(5, 20)...)
+		equal(t, "slots of a", a.starts(), minutes(5, 15, 20)...)
 		equal(t, "slots of b", b.starts())
 		for _, w := range []*worker{a, b} {
-			equal(t, "missed", missed(w), "10m0s paused", "15m0s paused")
+			equal(t, "missed", missed(w), "10m0s paused")
+		}
+		if u := a.turn(t, 1); u.allocated < 17*time.Minute || u.allocated > 17*time.Minute+1050*time.Millisecond { // with what it doesn't know of the time
+			t.Errorf("allocated at %v, want it in the turn after the pause", u.allocated)
 		}
 		if u := a.turn(t, 0); u.why != workerlease.WindowEnded || u.ended < 9*time.Minute {
 			t.Errorf("the lease ended at %v: %s, want it to go on to its end", u.ended, u.why)
@@ -56,20 +60,9 @@ func TestNobodyClaimsInAPause(t *testing.T) {
 		if s := a.Status(); s.Paused != "" || len(s.Orders) != 0 || newest(t, l).Orders != "" {
 			t.Errorf("Status() = %+v and the head has %q, want nothing of a pause that is over", s, newest(t, l).Orders)
 		}
-		if n := len(records(t, l)); n != 3 {
-			t.Errorf("%d records, want two grants, and one for the pause", n)
+		if n := len(records(t, l)); n != 4 {
+			t.Errorf("%d records, want three grants, and one for the pause", n)
 		}
-	})
-	bubble(t, "a pause that ends at a boundary costs no slot", func(t *testing.T) {
-		l, a, _ := pair(t, nil)
-		at(6 * time.Minute)
-		pause(t, l.Handle(), 15*time.Minute, false)
-		at(19 * time.Minute)
-		equal(t, "slots of a", a.starts(), minutes(5, 15)...)
-		if u := a.turn(t, 1); u.allocated > 15*time.Minute+1050*time.Millisecond { // with what it doesn't know of the time
-			t.Errorf("allocated at %v, want it in the turn after the pause", u.allocated)
-		}
-		equal(t, "missed", missed(a), "10m0s paused")
 	})
 	bubble(t, "the rest is claimed when a pause ends in mid-slot, with FailoverWithin", func(t *testing.T) {
 		l, a, b := pair(t, failsOver)
@@ -108,20 +101,8 @@ func TestNobodyClaimsInAPause(t *testing.T) {
 		pause(t, l.Handle(), 12*time.Minute, false)
 		a := start(t, setup{Options: named("a", 0), ledger: l.Handle()})
 		at(17 * time.Minute)
-		equal(t, "slots of a", a.starts(), minutes(15)...)
-		equal(t, "missed", missed(a), "5m0s paused", "10m0s paused")
-	})
-	bubble(t, "up to a resume", func(t *testing.T) {
-		l, a, _ := pair(t, nil)
-		at(6 * time.Minute)
-		pause(t, l.Handle(), time.Hour, false)
-		at(12 * time.Minute)
-		r, err := workerlease.Resume(t.Context(), l.Handle(), workerlease.ResumeOptions{WorkerType: "job", InstanceID: "ann"})
-		if o, ok := r.Order(); err != nil || !ok || !o.Removes() || r.Orders != "" {
-			t.Errorf("Resume() = %+v, %v, want the end of the pause", r, err)
-		}
-		at(17 * time.Minute)
-		equal(t, "slots of a", a.starts(), minutes(5, 15)...)
+		equal(t, "slots of a", a.starts(), minutes(10, 15)...)
+		equal(t, "missed", missed(a), "5m0s paused")
 	})
 	bubble(t, "TryClaim says so", func(t *testing.T) {
 		l := memory.New(memory.Options{})
@@ -169,16 +150,108 @@ func TestADrainedHostClaimsNothing(t *testing.T) {
 	bubble(t, "", func(t *testing.T) {
 		l, a, _ := pair(t, nil)
 		at(6 * time.Minute)
-		if _, err := workerlease.Drain(t.Context(), l.Handle(), workerlease.DrainOptions{WorkerType: "job", Host: "elsewhere", For: time.Hour}); err != nil {
-			t.Fatal(err)
-		}
+		give(t, l.Handle(), operate.Order{Kind: store.OrderDrain, WorkerType: "job", Target: "elsewhere", For: time.Hour})
 		at(11 * time.Minute)
 		equal(t, "slots of a", a.starts(), minutes(5, 10)...)
-		if _, err := workerlease.Drain(t.Context(), l.Handle(), workerlease.DrainOptions{WorkerType: "job", For: 6 * time.Minute}); err != nil {
-			t.Fatal(err)
-		}
+		give(t, l.Handle(), operate.Order{Kind: store.OrderDrain, WorkerType: "job", For: 6 * time.Minute})
 		at(21 * time.Minute)
-		equal(t, "slots of a", a.starts(), minutes(5, 10, 20)...)
-		equal(t, "missed by a", missed(a), "15m0s drained")
+		equal(t, "slots of a", a.starts(), minutes(5, 10, 15, 20)...)
+		if u := a.turn(t, 2); u.allocated < 17*time.Minute {
+			t.Errorf("allocated at %v, want it after the drain", u.allocated)
+		}
 	})
+}
+
+// bar gives an order for a time, or ends one.
+type bar func(ctx context.Context, l store.Ledger, d time.Duration, now bool) error
+
+func paused(ctx context.Context, l store.Ledger, d time.Duration, now bool) error {
+	_, err := operate.On(l).Give(ctx, operate.Order{Kind: store.OrderPause, WorkerType: "job", For: d, Now: now})
+	return err
+}
+
+func drained(ctx context.Context, l store.Ledger, d time.Duration, now bool) error {
+	_, err := operate.On(l).Give(ctx, operate.Order{Kind: store.OrderDrain, WorkerType: "job", For: d, Now: now})
+	return err
+}
+
+func ends(kind store.OrderKind) bar {
+	return func(ctx context.Context, l store.Ledger, _ time.Duration, _ bool) error {
+		_, err := operate.On(l).End(ctx, operate.Order{WorkerType: "job", Kind: kind})
+		return err
+	}
+}
+
+// Two workers have slots of a day, and an order for eight hours keeps them from one. It ends, or a shorter one takes
+// its place: they hear of that by a hint at once, and else within FailoverWithin or a minute. Nobody looks any more then.
+func TestTheEndOfAnOrderIsHeardWithinTheSlot(t *testing.T) {
+	const day = 24 * time.Hour
+	for _, c := range []struct {
+		name        string
+		order, over bar
+		left        time.Duration // of the order that takes the place of the first one
+	}{
+		{"resume", paused, ends(store.OrderPause), 0},
+		{"a shorter pause", paused, paused, 10 * time.Second},
+		{"the end of a drain", drained, ends(store.OrderDrain), 0},
+		{"a shorter drain", drained, drained, 10 * time.Second},
+	} {
+		for _, failover := range []time.Duration{0, 20 * time.Second, time.Hour} {
+			for _, hints := range []bool{false, true} {
+				bubble(t, fmt.Sprintf("%s, FailoverWithin %v, hints %v", c.name, failover, hints), func(t *testing.T) {
+					inner := memory.New(memory.Options{})
+					counter := faultstore.NewCounter(inner.Handle())
+					var workers []*worker
+					for n, name := range []string{"a", "b"} {
+						o := slotted(name, n, day, failover)
+						var l store.Ledger = counter
+						if !hints {
+							l = struct{ store.Ledger }{l}
+						}
+						workers = append(workers, start(t, setup{Options: o, ledger: l}))
+					}
+					began := func() (n int) {
+						for _, w := range workers {
+							n += len(w.history())
+						}
+						return n
+					}
+					// A holder without FailoverWithin hears nothing within its slot: so it is kept from the next one.
+					at(day - time.Hour)
+					heard := min(max(failover, time.Millisecond), time.Minute)
+					if failover == 0 {
+						heard = time.Minute
+					} else {
+						at(day + time.Minute)
+					}
+					must(t, c.order(t.Context(), inner.Handle(), 8*time.Hour, failover > 0))
+					resumed := day + 90*time.Minute + 17*time.Second
+					at(resumed)
+					before := began()
+					must(t, c.over(t.Context(), inner.Handle(), c.left, false))
+					at(resumed + c.left - time.Millisecond)
+					if n := began() - before; c.left > 0 && n != 0 {
+						t.Errorf("%d leases before the shorter order is over", n)
+					}
+					if hints && failover > 0 {
+						heard = 0
+					}
+					took := 200 * time.Millisecond
+					if c.left > 0 {
+						took += min(failover/2, 5*time.Minute) / 10 // a's turn after that
+					}
+					at(resumed + max(heard, c.left) + took)
+					if n := began() - before; n != 1 {
+						t.Errorf("%d leases within %v of the end of the order, want 1", n, max(heard, c.left))
+					}
+					at(resumed + 10*time.Minute)
+					counter.Reset()
+					at(resumed + 2*time.Hour)
+					if n := counter.Counts()[faultstore.OpTail]; failover == 0 && n > 0 {
+						t.Errorf("%d looks when nothing keeps the workers back any more", n)
+					}
+				})
+			}
+		}
+	}
 }

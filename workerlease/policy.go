@@ -12,7 +12,8 @@ import (
 // Policy decides the priority by which a worker claims, 0 to 7, and says why in a few words for those who
 // look. own is what the worker says of itself, and present all workers that are there, of all worker types,
 // itself included. Priorities beyond the bounds count as the nearest, and a panic as the worker's own. It is
-// called on a goroutine of the client's, before claims open and up to once a second, and must return quickly.
+// called on its own goroutine, before claims open and up to once a second, and must return quickly: the client's roster
+// waits for it. After a second the worker's own priority counts, the event Stuck reports it, and it is not called again before it has returned.
 //
 // The others may be shown as they were up to a slot ago, or not at all, so workers may decide differently. That
 // changes the order of claims, and nothing else.
@@ -43,7 +44,7 @@ func OldestVersion(label string) Policy {
 	}
 }
 
-// FewestLeases lets clients that hold fewer leases than others go first, so that worker types spread over them.
+// FewestLeases lets clients that hold fewer leases than others go first: worker types then spread over them.
 // A worker whose client holds more than its share claims by the next lower priority, in as many worker types as
 // it has too many. The share is that of all leases held, of clients that have a worker for the type, and leases
 // of other types count, too. priority.Spread finds an even distribution sooner, where clients have the same types.

@@ -58,6 +58,9 @@ func workWithTheWrongClock(where string) error {
 	if err != nil {
 		return err
 	}
+	if err := ledger.Init(ctx); err != nil {
+		return err
+	}
 	w, err := workerlease.NewClient(ledger, workerlease.ClientOptions{Clock: clk}).StartLeasing(ctx,
 		workerlease.Options{WorkerType: "clock", InstanceID: "wrong", LeaseInterval: time.Second},
 		workerlease.Callbacks{LeaseAllocated: func(_ context.Context, l workerlease.Lease) {

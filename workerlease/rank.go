@@ -3,10 +3,12 @@ package workerlease
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/slotlease/slotlease/priority"
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/workerlease/event"
 	"github.com/slotlease/slotlease/workerlease/internal/machine"
 )
 
@@ -45,7 +47,11 @@ func (c *Client) rank(workers []*WorkerLease, all []store.Presence, now time.Tim
 		own := &present[others+i]
 		ranks[i] = machine.Rank{Known: true, Priority: w.options.Priority}
 		if w.options.Policy != nil {
-			ranks[i].Priority, whys[i] = w.effective(*own, present)
+			var returned bool
+			if ranks[i].Priority, whys[i], returned = w.effective(*own, present); !returned {
+				present = slices.Clone(present) // It still has the other one.
+				own = &present[others+i]
+			}
 		}
 		if !stepsBack(own, now) {
 			own.Effective = ranks[i].Priority
@@ -76,31 +82,63 @@ func (w *WorkerLease) setRank(rank machine.Rank, why string) {
 		return
 	}
 	a.rank, a.why = rank, why
-	shown := Ranked{Worker: w.label(), Priority: w.options.Priority, First: rank.First, Why: why}
+	shown := event.Ranked{Worker: w.label(), Priority: w.options.Priority, First: rank.First, Why: why}
 	if rank.Known {
 		shown.Priority = rank.Priority
 	}
-	w.post(arrival{event: machine.Ranked{Rank: rank}, observed: []Event{shown}})
+	w.post(arrival{event: machine.Ranked{Rank: rank}, observed: []event.Event{shown}})
 }
 
-// effective asks the worker's policy.
-func (w *WorkerLease) effective(own store.Presence, present []store.Presence) (p int, why string) {
-	err := errors.New("Policy ended its goroutine")
-	asked := make(chan struct{})
-	go func() { // A policy may end its goroutine, as FailNow of a test does.
-		defer close(asked)
-		err = guarded("Policy", func() { p, why = w.options.Policy(own, present) })
-	}()
-	<-asked
-	if err != nil {
-		w.post(arrival{observed: []Event{Panic{Worker: w.label(), Err: err}}, err: err})
-		return w.options.Priority, "its policy panicked"
+// policyTimeout is how long the client waits for a policy: its other workers wait, too.
+const policyTimeout = time.Second
+
+// asked is a call of a policy.
+type asked struct {
+	returned chan struct{} // closed then
+	p        int           // readable then
+	why      string
+	err      error
+}
+
+// effective asks the worker's policy. One that doesn't return is not asked again before it has, and counts as none.
+func (w *WorkerLease) effective(own store.Presence, present []store.Presence) (p int, why string, returned bool) {
+	const late = "its policy has not returned"
+	a := w.attendee
+	if a.asked != nil {
+		select {
+		case <-a.asked.returned:
+			a.asked = nil // What it says is about long ago.
+		default:
+			return w.options.Priority, late, true
+		}
 	}
-	if p < priority.Highest || p > priority.Lowest {
-		why = shortened(fmt.Sprintf("%s (its policy said %d)", why, p))
+	k := &asked{returned: make(chan struct{}), err: errors.New("Policy ended its goroutine")}
+	go func() { // A policy may end its goroutine, as FailNow of a test does.
+		defer close(k.returned)
+		if err := guarded("Policy", func() { k.p, k.why = w.options.Policy(own, present); k.err = nil }); err != nil {
+			k.err = err
+		}
+	}()
+	over := make(chan struct{})
+	stop := w.client.after(policyTimeout, func() { close(over) })
+	defer stop()
+	select {
+	case <-k.returned:
+	case <-over:
+		a.asked = k
+		err := fmt.Errorf("%s: Options.Policy has not returned for %v, so Priority counts", w.options.WorkerType, policyTimeout)
+		w.post(arrival{observed: []event.Event{event.Stuck{Worker: w.label(), In: "Options.Policy", Took: policyTimeout}}, err: err})
+		return w.options.Priority, late, false
+	}
+	if k.err != nil {
+		w.post(arrival{observed: []event.Event{event.Panic{Worker: w.label(), Err: k.err}}, err: k.err})
+		return w.options.Priority, "its policy panicked", true
+	}
+	if p, why = k.p, k.why; p < priority.Highest || p > priority.Lowest {
+		why = fmt.Sprintf("%s (its policy said %d)", why, p)
 		p = min(max(p, priority.Highest), priority.Lowest)
 	}
-	return p, shortened(why)
+	return p, shortened(why), true
 }
 
 // spread assigns worker types to clients, by those workers that may go first among equals.

@@ -1,9 +1,15 @@
 package workerlease
 
-import "github.com/slotlease/slotlease/workerlease/internal/machine"
+import (
+	"errors"
 
-// Reason says why a lease ended, or why a slot was missed.
-type Reason string
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/workerlease/event"
+	"github.com/slotlease/slotlease/workerlease/internal/machine"
+)
+
+// Reason says why a lease ended, why a slot was missed, or why it can't be claimed.
+type Reason = event.Reason
 
 // Why a lease ended.
 const (
@@ -26,10 +32,12 @@ const (
 	Ineligible Reason = "ineligible"
 	// Stalled: the code showed no progress for Options.ProgressWithin.
 	Stalled Reason = "no progress"
-	// Paused: an operator has paused the worker type, at once (see Client.Pause). A slot may be
+	// TimedOut: the run of a job has taken longer than Job.Timeout.
+	TimedOut Reason = "timed out"
+	// Paused: an operator has paused the worker type, at once. A slot may be
 	// missed by it, too.
 	Paused Reason = "paused"
-	// Drained: an operator has drained the host, at once (see Client.Drain). A slot may be missed by
+	// Drained: an operator has drained the host, at once. A slot may be missed by
 	// it, too.
 	Drained Reason = "drained"
 	// AskedToRelease: an operator has asked for the release, or prefers another worker, at once.
@@ -51,7 +59,41 @@ const (
 	// Refused: the store answers, but refuses the operation, because it isn't fit for a
 	// ledger or isn't initialised, or because the record is invalid.
 	Refused Reason = "refused by the store"
+	// Unattended: no worker was there in time to begin the job of the slot, as a worker that came later
+	// learns from the ledger.
+	Unattended Reason = "no worker in time"
+	// StoreWentBack: the store has lost records, or may have, and other workers may work under them.
+	StoreWentBack Reason = "store went back"
 )
+
+// Why TryClaim can't claim a slot that was not missed: see NotClaimed.
+const (
+	// HeldByAnother: another worker has the slot, or has claimed the one after it.
+	HeldByAnother Reason = "held by another"
+	// AlreadyDone: the job of the slot is done.
+	AlreadyDone Reason = "done already"
+	// PassedOver: the slot was skipped, because the run of an earlier one went on into it.
+	PassedOver Reason = "skipped"
+	// TooSoon: an attempt has failed, and the next one may not begin yet: see Job.MinRetry.
+	TooSoon Reason = "too soon to try again"
+	// UsedUp: the slot has been tried as often as Job.MaxAttempts allows.
+	UsedUp Reason = "attempts used up"
+)
+
+// attemptCause is why an attempt failed whose lease has ended, by the cause of that.
+func attemptCause(ended error) store.Cause {
+	switch {
+	case errors.Is(ended, ErrTimedOut):
+		return store.TimedOut
+	case errors.Is(ended, ErrLeaseExpired):
+		return store.SlotEnded
+	case errors.Is(ended, ErrStopped):
+		return store.Stopped
+	case errors.Is(ended, ErrPaused), errors.Is(ended, ErrDrained), errors.Is(ended, ErrAskedToRelease):
+		return store.Ordered
+	}
+	return store.LeaseLost
+}
 
 // causes are the ends of a lease as causes of its context.
 var causes = map[machine.Reason]error{
@@ -64,28 +106,10 @@ var causes = map[machine.Reason]error{
 	machine.CodeFailed:     ErrFinished,
 	machine.Ineligible:     ErrIneligible,
 	machine.Stalled:        ErrStalled,
+	machine.TimedOut:       ErrTimedOut,
 	machine.Paused:         ErrPaused,
 	machine.Drained:        ErrDrained,
 	machine.Ordered:        ErrAskedToRelease,
 }
 
 func reason(r machine.Reason) Reason { return Reason(r.String()) }
-
-// ClockVerdict says what became of samples of the store's time that contradict one
-// another.
-type ClockVerdict string
-
-// The verdicts.
-const (
-	// ClockInQuestion: a sample contradicts the earlier ones. A lease that is held ends at
-	// once, and the time is as uncertain as the samples are apart, until further ones have
-	// decided.
-	ClockInQuestion ClockVerdict = "contradicts earlier answers"
-	// AnswerDropped: three samples in a row speak against a clock that fewer had ever
-	// shown. It was a wrong answer, and is forgotten.
-	AnswerDropped ClockVerdict = "an earlier answer was wrong"
-	// JumpConfirmed: three samples in a row speak against the clock that was in force.
-	// Nothing begins until all that was granted by it is over: at most the longest window
-	// in the ledger, or one's own slot, and five minutes.
-	JumpConfirmed ClockVerdict = "the clock has jumped"
-)

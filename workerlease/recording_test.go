@@ -9,9 +9,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/benbjohnson/clock"
+
 	"github.com/slotlease/slotlease/internal/race"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/memory"
+	"github.com/slotlease/slotlease/testutil/faultstore"
 	"github.com/slotlease/slotlease/workerlease"
 )
 
@@ -25,89 +28,6 @@ func jobOf(slot, end time.Duration, runs *atomic.Int64) workerlease.Task {
 	}
 }
 
-// Work ends while servers answer in turn whose clocks are apart: of its worker only, or of the
-// standby, too. That it is done is recorded at once, and not when the time is known: by then the
-// standby has begun.
-func TestDoneWorkIsRecordedWhileServersAnswerInTurn(t *testing.T) {
-	for _, both := range []bool{false, true} {
-		for _, within := range []time.Duration{20 * time.Second, time.Minute} {
-			for _, apart := range []float64{0.1, 0.3, 0.6, 1} { // of a part
-				for _, lasts := range []time.Duration{30 * time.Second, 3 * time.Minute} {
-					for _, before := range []time.Duration{0, 5 * time.Second} {
-						bubble(t, fmt.Sprint(both, "/", within, "/", apart, "/", lasts, "/", before), func(t *testing.T) {
-							const slot, end = 10 * time.Minute, 21 * time.Minute
-							inner := memory.New(memory.Options{})
-							apart := time.Duration(apart * float64(within))
-							var runs atomic.Int64
-							for i, name := range []string{"a", "b"} {
-								h := inTurn(inner.Handle(), end-before, lasts, apart)
-								if i > 0 && !both {
-									h.stamp = nil
-								}
-								o := named(name, i)
-								o.LeaseInterval, o.FailoverWithin, o.Job = slot, within, &workerlease.Job{}
-								start(t, setup{ledger: h, Options: o, plain: true, task: jobOf(2*slot, end, &runs)})
-							}
-							at(29 * time.Minute)
-							if n := runs.Load(); n != 1 {
-								t.Errorf("the work was done %d times, want once", n)
-							}
-						})
-					}
-				}
-			}
-		}
-	}
-}
-
-// hanging is a ledger that doesn't answer what it is asked in an outage.
-type hanging struct {
-	store.Ledger
-	in func(op string) bool // such an outage
-}
-
-func (h *hanging) wait(ctx context.Context, op string) error {
-	trip := 5 * time.Millisecond
-	if h.in(op) {
-		<-ctx.Done()
-		return ctx.Err()
-	}
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(trip):
-		return nil
-	}
-}
-
-func (h *hanging) Append(ctx context.Context, r store.Record) error {
-	if err := h.wait(ctx, "append"); err != nil {
-		return err
-	}
-	return h.Ledger.Append(ctx, r)
-}
-
-func (h *hanging) Get(ctx context.Context, workerType string, seq int64) (store.Record, error) {
-	if err := h.wait(ctx, "read"); err != nil {
-		return store.Record{}, err
-	}
-	return h.Ledger.Get(ctx, workerType, seq)
-}
-
-func (h *hanging) Tail(ctx context.Context, workerType string, limit int) ([]store.Record, store.Stamp, error) {
-	if err := h.wait(ctx, "read"); err != nil {
-		return nil, store.Stamp{}, err
-	}
-	return h.Ledger.Tail(ctx, workerType, limit)
-}
-
-func (h *hanging) Now(ctx context.Context) (store.Stamp, error) {
-	if err := h.wait(ctx, "read"); err != nil {
-		return store.Stamp{}, err
-	}
-	return h.Ledger.Now(ctx)
-}
-
 // Work ends in an outage in which the store doesn't answer. What hangs is given up while a standby
 // still waits for the record, and hardly any work is done twice.
 func TestWorkIsHardlyEverDoneTwiceAfterAnOutageInWhichTheStoreHangs(t *testing.T) {
@@ -117,13 +37,13 @@ func TestWorkIsHardlyEverDoneTwiceAfterAnOutageInWhichTheStoreHangs(t *testing.T
 	const runsOfEach = 30
 	all, twice := 0, 0
 	for _, c := range []struct {
-		op            string // what hangs; empty: all
+		op            faultstore.Op // what hangs; empty: all
 		within, lasts time.Duration
 	}{
 		{"", 10 * time.Second, 30 * time.Second},
 		{"", 20 * time.Second, 30 * time.Second},
-		{"append", 10 * time.Second, 12 * time.Second},
-		{"append", 20 * time.Second, 12 * time.Second},
+		{faultstore.OpAppend, 10 * time.Second, 12 * time.Second},
+		{faultstore.OpAppend, 20 * time.Second, 12 * time.Second},
 	} {
 		for seed := range uint64(runsOfEach) {
 			bubble(t, fmt.Sprint(c.op, "/", c.within, "/", c.lasts, "/", seed), func(t *testing.T) {
@@ -133,10 +53,12 @@ func TestWorkIsHardlyEverDoneTwiceAfterAnOutageInWhichTheStoreHangs(t *testing.T
 				inner := memory.New(memory.Options{})
 				var runs atomic.Int64
 				for _, name := range []string{"a", "b"} {
-					l := &hanging{Ledger: inner.Handle(), in: func(op string) bool {
-						now := since(time.Now())
-						return now >= end-50*time.Millisecond && now < over && (c.op == "" || c.op == op)
-					}}
+					l := struck(t, inner.Handle(), func(call faultstore.Call) faultstore.Fault {
+						if now := since(call.At); now >= end-50*time.Millisecond && now < over && (c.op == "" || c.op == call.Op) {
+							return faultstore.BlackHole(faultstore.Dropped)
+						}
+						return faultstore.Fault{Before: 5 * time.Millisecond}
+					})
 					o := named(name, 0)
 					o.FailoverWithin, o.Job = c.within, &workerlease.Job{}
 					start(t, setup{ledger: l, Options: o, plain: true, task: jobOf(10*time.Minute, end, &runs)})
@@ -192,4 +114,125 @@ func TestAWorkerThatStopsInAnOutageAsksSeldomForWorkToBeRecorded(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A store is as slow as a worker can bear that extends its lease. What is done is recorded: an operation
+// that takes as long as those before it isn't given up.
+func TestDoneWorkIsRecordedOnASlowStore(t *testing.T) {
+	for _, within := range []time.Duration{4 * time.Second, 10 * time.Second} {
+		for _, part := range []float64{0.45, 0.55, 0.7} { // of the time in which a lease is extended
+			for _, readsToo := range []bool{false, true} {
+				bubble(t, fmt.Sprint(within, "/", part, "/", readsToo), func(t *testing.T) {
+					const slot = 2 * time.Minute
+					inner := memory.New(memory.Options{})
+					runs := make([]atomic.Int64, 20)
+					for i, name := range []string{"a", "b"} {
+						l := struck(t, inner.Handle(), func(c faultstore.Call) faultstore.Fault {
+							if c.Op != faultstore.OpAppend && !readsToo {
+								return faultstore.Fault{}
+							}
+							return faultstore.Fault{Before: time.Duration(part * float64(within/4))}
+						})
+						o := named(name, i)
+						o.LeaseInterval, o.FailoverWithin, o.Job = slot, within, &workerlease.Job{}
+						start(t, setup{ledger: l, Options: o, plain: true, task: func(ctx context.Context, l workerlease.Lease) error {
+							n := int(since(l.Slot.Start) / slot)
+							runs[n].Add(1)
+							return waits(ctx, 7*within/2+time.Duration(n*274)*time.Millisecond)
+						}})
+					}
+					at(39 * time.Minute)
+					for n := 1; n < 19; n++ {
+						if got := runs[n].Load(); got != 1 {
+							t.Errorf("the work of slot %d was done %d times, want once", n, got)
+						}
+					}
+					if last := newest(t, inner); since(last.DoneUntil) < 38*time.Minute {
+						t.Errorf("done up to %v, want 38m at least", since(last.DoneUntil))
+					}
+				})
+			}
+		}
+	}
+}
+
+// After an outage in which the store's clock has jumped, too, a standby still waits for the record of
+// another whose connection comes back a little later. That the jump is settled doesn't end the wait.
+func TestAStandbyWaitsForADoneRecordAlsoAfterAJump(t *testing.T) {
+	seeds := uint64(20)
+	if race.Enabled {
+		seeds = 4
+	}
+	for _, within := range []time.Duration{2 * time.Minute, 5 * time.Minute} {
+		for _, jump := range []time.Duration{-20 * time.Second, -3 * time.Second, 500 * time.Millisecond} {
+			for seed := range seeds {
+				bubble(t, fmt.Sprint(within, "/", jump, "/", seed), func(t *testing.T) {
+					const slot, the = 30 * time.Minute, 4 * time.Hour
+					r := rand.New(rand.NewPCG(seed, 7))
+					end := the + 5*time.Minute + time.Duration(r.Int64N(int64(within)))
+					over := end + time.Duration(float64(within)*(0.7+0.3*r.Float64()))
+					later := time.Duration(float64(within/4) * (0.2 + 0.7*r.Float64()))
+					inner := memory.New(memory.Options{})
+					var runs atomic.Int64
+					var first atomic.Value
+					for i, name := range []string{"b", "a"} {
+						at(time.Duration(i) * (2*slot + 5*time.Minute)) // The standby has led before.
+						h := &hooked{Ledger: inner.Handle()}
+						h.stamp = func(s *store.Stamp, _ time.Time) {
+							if since(time.Now()) >= end {
+								s.Time = s.Time.Add(jump)
+							}
+						}
+						h.before = func() error {
+							until := over
+							if first.Load() == name {
+								until += later
+							}
+							if now := since(time.Now()); now >= end-50*time.Millisecond && now < until {
+								return errors.New("down")
+							}
+							return nil
+						}
+						l := struck(t, h, eachCall(faultstore.Fault{Before: 5 * time.Millisecond}))
+						o := named(name, 1-i)
+						o.LeaseInterval, o.FailoverWithin, o.Job = slot, within, &workerlease.Job{}
+						start(t, setup{ledger: l, Options: o, plain: true, task: func(ctx context.Context, l workerlease.Lease) error {
+							if since(l.Slot.Start) == the {
+								first.CompareAndSwap(nil, name)
+							}
+							return jobOf(the, end, &runs)(ctx, l)
+						}})
+					}
+					at(the + slot - 30*time.Second)
+					if n := runs.Load(); n != 1 {
+						t.Errorf("the work was done %d times, want once", n)
+					}
+				})
+			}
+		}
+	}
+}
+
+// Work is to be recorded, the head is poison, and servers answer in turn: the worker has to wait.
+func TestAWorkerThatCanNotRecordItsWorkForPoisonSleeps(t *testing.T) {
+	bubble(t, "", func(t *testing.T) {
+		const slot, end = 10 * time.Minute, 21 * time.Minute
+		inner := memory.New(memory.Options{})
+		o := named("a", 0)
+		o.LeaseInterval, o.Job = slot, &workerlease.Job{}
+		c := &lateTimers{Clock: clock.New()}
+		var runs atomic.Int64
+		start(t, setup{
+			ledger: inTurn(inner.Handle(), end-20*time.Second, 10*time.Minute, 2*time.Minute, 1),
+			clock:  c, Options: o, plain: true, task: jobOf(2*slot, end, &runs),
+		})
+		at(end - 5*time.Second)
+		inner.Put(garbage(newest(t, inner)))
+		at(end + 10*time.Second)
+		c.timers.Store(0)
+		at(end + 5*time.Minute)
+		if n := c.timers.Load(); n < 5 || n > 1000 {
+			t.Errorf("%d timers in 5 min, want 5 to 1,000", n)
+		}
+	})
 }

@@ -72,21 +72,21 @@ func every(intervals ...time.Duration) func(int, *workerlease.Options) {
 var (
 	// mixedIntervals: the workers' slots differ, as in a rolling deployment.
 	mixedIntervals = varied(nil, every(time.Minute, 10*time.Second, 7*time.Minute))
-	// restarts: processes come and go all the time, and take what is left of a slot.
+	// restarts: processes come and go all the time.
 	restarts = varied(func(f *sim.Faults) { f.Restarts, f.Stalls = 3*time.Minute, 0 },
 		func(_ int, w *workerlease.Options) {
-			w.LeaseInterval, w.Lead, w.JoinMidSlot = 40*time.Second, 20*time.Second, true
+			w.LeaseInterval, w.Lead = 40*time.Second, 20*time.Second
 			w.TieBreak, w.Priority = priority.Rotate, 0
 		})
 	// mixedLeads: the same, and for some claims open later than for others.
 	mixedLeads = calm(func(n int, w *workerlease.Options) {
 		w.LeaseInterval, w.Lead = 40*time.Second, []time.Duration{20 * time.Second, time.Second}[n%2]
-		w.JoinMidSlot, w.TieBreak = true, priority.Rotate
+		w.TieBreak = priority.Rotate
 	})
 	// groups: the same, with some of the workers in a group.
 	groups = varied(func(f *sim.Faults) { f.Restarts, f.Stalls = 5*time.Minute, 0 },
 		func(n int, w *workerlease.Options) {
-			w.LeaseInterval, w.JoinMidSlot = time.Minute, true
+			w.LeaseInterval = time.Minute
 			if n < 4 {
 				w.Group = "g"
 			}
@@ -98,7 +98,7 @@ var (
 	})
 	// twins: two workers at a time were started with one InstanceID.
 	twins = varied(func(f *sim.Faults) { f.Restarts = 5 * time.Minute },
-		func(n int, w *workerlease.Options) { w.InstanceID, w.JoinMidSlot = fmt.Sprint("w", n/2), true })
+		func(n int, w *workerlease.Options) { w.InstanceID = fmt.Sprint("w", n/2) })
 	// uncertain: store time is known badly, and store servers differ.
 	uncertain = varied(func(f *sim.Faults) {
 		f.Latency, f.Drift = 300*time.Millisecond, 0.001
@@ -107,14 +107,13 @@ var (
 	// newerVersions: other versions write records of their own.
 	newerVersions = varied(func(f *sim.Faults) { f.NewerVersions = 5 * time.Minute }, nil)
 	// poisoned: the ledger has records that can't be obeyed.
-	poisoned = varied(func(f *sim.Faults) { f.Poisons = 20 * time.Minute },
-		func(_ int, w *workerlease.Options) { w.JoinMidSlot = true })
+	poisoned = varied(func(f *sim.Faults) { f.Poisons = 20 * time.Minute }, nil)
 	// slowPoison: the same, in a store so slow that a reset comes while others claim.
 	slowPoison = varied(func(f *sim.Faults) {
 		f.Poisons, f.Latency, f.Restarts = 8*time.Minute, 400*time.Millisecond, 5*time.Minute
 	},
 		func(n int, w *workerlease.Options) {
-			w.LeaseInterval, w.Priority, w.JoinMidSlot = time.Minute, n%2, true
+			w.LeaseInterval, w.Priority = time.Minute, n%2
 		})
 	// mixedPoison: the same, and one worker's patience is shorter than another's slot.
 	mixedPoison = varied(func(f *sim.Faults) { f.Poisons = 30 * time.Minute }, every(time.Minute, 35*time.Minute))
@@ -178,7 +177,7 @@ func cutOffFor(long time.Duration, seed int64) sim.Options {
 	o.Worker = workers(func(n int, w *workerlease.Options) {
 		w.LeaseInterval, w.Retention, w.Priority = 10*time.Second, 2*time.Hour, 1
 		if n == 0 {
-			w.LeaseInterval, w.JoinMidSlot = 24*time.Hour, true
+			w.LeaseInterval, w.Continuous = 24*time.Hour, true // It joins.
 		}
 	})
 	o.Client = func(l store.Ledger, c workerlease.ClientOptions) *workerlease.Client {

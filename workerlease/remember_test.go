@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/memory"
 	"github.com/slotlease/slotlease/workerlease"
+	"github.com/slotlease/slotlease/workerlease/event"
 )
 
 // life starts a process of a worker that dies after a while in the hands of its code, and waits for that. It
@@ -46,11 +48,9 @@ func life(t *testing.T, ledger *memory.Ledger, o workerlease.Options, lives time
 func TestACrashLoopLeavesTheSlotsToOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ledger := memory.New(memory.Options{})
-		p := named("b", 1)
-		p.LeaseInterval = time.Minute
+		p := slotted("b", 1, time.Minute, 0)
 		b := start(t, setup{Options: p, ledger: ledger.Handle(), roster: true})
-		o := named("a", 0)
-		o.LeaseInterval = time.Minute
+		o := slotted("a", 0, time.Minute, 0)
 		had := 0
 		for time.Since(t0) < 400*time.Minute {
 			if life(t, ledger, o, time.Second, 20*time.Minute) {
@@ -83,8 +83,7 @@ func TestACrashLoopLeavesTheSlotsToOthers(t *testing.T) {
 func TestAWorkerRemembersItsFailuresWhenItIsStartedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ledger := memory.New(memory.Options{})
-		o := named("a", 0)
-		o.LeaseInterval = time.Minute
+		o := slotted("a", 0, time.Minute, 0)
 		fails := func(context.Context, workerlease.Lease) error { return errors.New("no disk") }
 		a := start(t, setup{Options: o, ledger: ledger.Handle(), roster: true, task: fails})
 		at(30*time.Minute + 30*time.Second)
@@ -138,13 +137,11 @@ func TestNamesakesOnOtherHostsAreNoCrashLoop(t *testing.T) {
 				Failures: i, Since: t0, Seen: t0, Next: t0.Add(time.Hour),
 			})
 		}
-		if err := ledger.Attend(t.Context(), all); err != nil {
-			t.Fatal(err)
-		}
+		must(t, ledger.Attend(t.Context(), all))
 		a := start(t, setup{Options: named("app", 0), ledger: ledger.Handle(), roster: true})
 		at(time.Minute)
-		if n := len(present(t, ledger)); n != 10 || a.Status().Effective != 0 || len(observed[workerlease.SteppedBack](a)) > 0 {
-			t.Errorf("of 10 presences %d are left, it claims by %d, and said %+v", n, a.Status().Effective, observed[workerlease.SteppedBack](a))
+		if n := len(present(t, ledger)); n != 10 || a.Status().Effective != 0 || len(observed[event.SteppedBack](a)) > 0 {
+			t.Errorf("of 10 presences %d are left, it claims by %d, and said %+v", n, a.Status().Effective, observed[event.SteppedBack](a))
 		}
 	})
 }
@@ -164,14 +161,68 @@ func TestAWorkerTakesThePlaceOfTheDeadOnly(t *testing.T) {
 				WorkerType: "job", ID: "other-1.1", Client: "1", InstanceID: "app", Host: host, PID: test.pid, Phase: store.PhaseHolder,
 				Failures: 5, Since: t0, Seen: t0, Next: t0.Add(time.Hour),
 			}
-			if err := ledger.Attend(t.Context(), []store.Presence{before}); err != nil {
-				t.Fatal(err)
-			}
+			must(t, ledger.Attend(t.Context(), []store.Presence{before}))
 			start(t, setup{Options: named("app", 0), ledger: ledger.Handle(), roster: true})
 			at(time.Minute)
 			all := present(t, ledger)
 			if own := all[0]; len(all) != test.left || own.Failures > 0 != (test.left == 1) {
 				t.Errorf("the roster has %+v, want %d presences", all, test.left)
+			}
+		})
+	}
+}
+
+// A worker says of which slots it is that nobody had them, and no longer when it has one.
+func TestTheRosterSaysWhichSlotsNobodyHad(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ledger := memory.New(memory.Options{})
+		o := named("a", 0)
+		var fit atomic.Bool
+		o.Eligible = func(context.Context) error {
+			if fit.Load() {
+				return nil
+			}
+			return errors.New("its disk is full")
+		}
+		w := start(t, setup{Options: o, ledger: ledger, roster: true})
+		at(10*time.Minute + 30*time.Second)
+		p := ofInstance(present(t, ledger), "a")
+		if p.Missed != "nobody had it: "+string(workerlease.Ineligible) || since(p.MissedFrom) != 5*time.Minute || since(p.MissedUntil) != 10*time.Minute {
+			t.Errorf("after a slot in which it wasn't eligible, it says %q of the slots from %v to %v, want of the one from 5m to 10m", p.Missed, since(p.MissedFrom), since(p.MissedUntil))
+		}
+		fit.Store(true)
+		at(25*time.Minute + 30*time.Second)
+		if p := ofInstance(present(t, ledger), "a"); p.Missed != "" || !p.MissedFrom.IsZero() || !p.MissedUntil.IsZero() {
+			t.Errorf("while it holds, it says %q of the slots from %v to %v", p.Missed, since(p.MissedFrom), since(p.MissedUntil))
+		}
+		w.stop(t)
+	})
+}
+
+// A worker says which times of its job are in force, defaults too.
+func TestTheRosterSaysTheTimesOfAJob(t *testing.T) {
+	for name, c := range map[string]struct {
+		slot time.Duration
+		job  *workerlease.Job
+		want store.JobTimes
+	}{
+		"none":     {time.Minute, nil, store.JobTimes{}},
+		"defaults": {time.Minute, &workerlease.Job{}, store.JobTimes{StartWithin: 15 * time.Second, Overrun: "finish", CatchUp: "none"}},
+		"of a day": {24 * time.Hour, &workerlease.Job{}, store.JobTimes{StartWithin: time.Hour, Overrun: "finish", CatchUp: "none"}},
+		"own": {
+			time.Minute, &workerlease.Job{StartWithin: time.Second, Overrun: workerlease.Stop, Timeout: 100 * 366 * 24 * time.Hour, CatchUp: workerlease.CatchUpAll},
+			store.JobTimes{StartWithin: time.Second, Overrun: "stop", Timeout: store.MaxJobTime, CatchUp: "all", CatchUpWithin: 24 * time.Hour},
+		},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			ledger := memory.New(memory.Options{})
+			o := named("a", 0)
+			o.LeaseInterval, o.Job = c.slot, c.job
+			start(t, setup{Options: o, ledger: ledger, roster: true, task: func(context.Context, workerlease.Lease) error { return nil }})
+			at(time.Minute)
+			p := ofInstance(present(t, ledger), "a")
+			if p.Job == nil && c.job != nil || p.Job != nil && (c.job == nil || *p.Job != c.want) {
+				t.Errorf("it says %+v, want %+v", p.Job, c.want)
 			}
 		})
 	}

@@ -11,6 +11,8 @@ import (
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/memory"
 	"github.com/slotlease/slotlease/workerlease"
+	"github.com/slotlease/slotlease/workerlease/event"
+	"github.com/slotlease/slotlease/workerlease/operate"
 )
 
 // doneAfterGrant is a ledger in which a slot is recorded as done right after the grant of its
@@ -52,67 +54,6 @@ func TestNobodyBeginsAgainOnceDoneIsRecorded(t *testing.T) {
 		equal(t, "the slot", j.of(5*time.Minute), "a")
 		equal(t, "the next", j.of(10*time.Minute), "a")
 	})
-}
-
-// A worker that could not record that its work is done, because the store has no primary,
-// gets the time to do so before another runs the work again.
-func TestWorkThatIsDoneInAnOutageIsRecordedBeforeAnotherRunsItAgain(t *testing.T) {
-	for seed := range 40 {
-		bubble(t, "", func(t *testing.T) {
-			ledger := memory.New(memory.Options{})
-			from, to := 7*time.Second+time.Duration(seed)*100*time.Millisecond, 11500*time.Millisecond+time.Duration(seed*37%500)*time.Millisecond
-			down := func() error {
-				if now := time.Since(t0); now >= from && now < to {
-					time.Sleep(min(to-now, 50*time.Millisecond))
-					return context.DeadlineExceeded
-				}
-				return nil
-			}
-			j := &job{do: func(context.Context, workerlease.Lease, int) error {
-				time.Sleep(2 * time.Second)
-				return nil
-			}}
-			for i, name := range []string{"a", "b", "c"} {
-				o := perSlot(name, i)
-				o.LeaseInterval, o.FailoverWithin = 6*time.Second, 3*time.Second
-				runs(t, &hooked{Ledger: ledger.Handle(), before: down}, o, j.run)
-			}
-			at(25 * time.Second)
-			for _, slot := range []time.Duration{6, 12, 18} {
-				if who := j.of(slot * time.Second); len(who) > 1 {
-					t.Errorf("no primary from %v to %v: slot %vs was done by %v", from, to, slot, who)
-				}
-			}
-		})
-	}
-}
-
-// The same, but the store fails in mid-slot, and each operation hangs for a while. The worker
-// that reaches it again first samples the time before it reads the head.
-func TestWorkThatIsDoneWhileTheStoreHangsIsRecordedBeforeAnotherRunsItAgain(t *testing.T) {
-	for seed := range 60 {
-		bubble(t, "", func(t *testing.T) {
-			ledger := memory.New(memory.Options{})
-			from, to := 5*time.Minute+20*time.Second, 5*time.Minute+50*time.Second+time.Duration(seed)*1311*time.Millisecond
-			down := func() error {
-				if now := time.Since(t0); now >= from && now < to {
-					time.Sleep(3 * time.Second)
-					return context.DeadlineExceeded
-				}
-				return nil
-			}
-			j := &job{each: 25 * time.Second}
-			for _, name := range []string{"a", "b", "c"} {
-				runs(t, &hooked{Ledger: ledger.Handle(), before: down}, perSlot(name, 0), j.run)
-			}
-			at(16 * time.Minute)
-			for _, slot := range minutes(5, 10) {
-				if who := j.of(slot); len(who) != 1 {
-					t.Errorf("the store hangs from %v to %v: slot %v was done by %v, want it done once", from, to, slot, who)
-				}
-			}
-		})
-	}
 }
 
 // A store that fails at the first operation after each pause, as connections do that a
@@ -214,7 +155,7 @@ func TestAFailedJobIsTriedAgainLessAndLessOften(t *testing.T) {
 		o.LeaseInterval = 24 * time.Hour
 		a := runs(t, ledger.Handle(), o, j.run)
 		at(48 * time.Hour)
-		postponed := observed[workerlease.Postponed](a.worker)
+		postponed := observed[event.Postponed](a.worker)
 		if len(postponed) < 10 {
 			t.Errorf("%d Postponed events for %d attempts, want one whenever MinRetry makes the worker wait", len(postponed), len(began))
 		}
@@ -233,4 +174,65 @@ func TestAFailedJobIsTriedAgainLessAndLessOften(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Whatever is said between two attempts at a job, the next one comes no sooner.
+func TestAnOrderDoesNotEndTheWaitForTheNextAttempt(t *testing.T) {
+	const least = 4 * time.Minute
+	for name, order := range map[string]func(*testing.T, operate.Desk) error{
+		"pause": func(t *testing.T, d operate.Desk) error {
+			_, err := d.Give(t.Context(), operate.Order{Kind: store.OrderPause, WorkerType: "job", For: time.Second})
+			return err
+		},
+		"resume": func(t *testing.T, d operate.Desk) error {
+			_, err := d.Give(t.Context(), operate.Order{Kind: store.OrderPause, WorkerType: "job", For: time.Hour})
+			if err == nil {
+				_, err = d.End(t.Context(), operate.Order{WorkerType: "job"})
+			}
+			return err
+		},
+		"prefer": func(t *testing.T, d operate.Desk) error {
+			_, err := d.Give(t.Context(), operate.Order{Kind: store.OrderPrefer, WorkerType: "job", Target: "b", For: time.Hour, Now: true})
+			return err
+		},
+		"drain": func(t *testing.T, d operate.Desk) error {
+			_, err := d.Give(t.Context(), operate.Order{Kind: store.OrderDrain, WorkerType: "job", Target: "elsewhere", For: time.Hour})
+			return err
+		},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			ledger := memory.New(memory.Options{})
+			j := &job{do: func(context.Context, workerlease.Lease, int) error { return errWork }}
+			begin := func(name string, priority int) {
+				o := perSlot(name, priority)
+				o.LeaseInterval, o.Job.MinRetry = time.Hour, least
+				runsAtOnce(t, ledger.Handle(), o, j.run)
+			}
+			at(30 * time.Minute)
+			begin("a", 0)
+			begin("b", 1)
+			at(time.Hour + time.Minute)
+			if n := len(j.of(time.Hour)); n != 2 {
+				t.Fatalf("%d attempts, want 2", n)
+			}
+			must(t, order(t, operate.On(ledger.Handle())))
+			at(time.Hour + 2*time.Minute)
+			begin("c", 2) // It reads the ledger now.
+			at(2*time.Hour - time.Minute)
+			var began []time.Duration
+			for _, c := range j.calls {
+				if c.slot == time.Hour {
+					began = append(began, c.began)
+				}
+			}
+			for i := 2; i < len(began); i++ {
+				if wait := began[i] - began[i-1]; wait < min(least<<(i-2), time.Hour/8) {
+					t.Errorf("attempt %d came %v after the one before, want %v at least", i+1, wait, least<<(i-2))
+				}
+			}
+			if len(began) < 8 {
+				t.Errorf("%d attempts in an hour, want 8 or more", len(began))
+			}
+		})
+	}
 }

@@ -3,12 +3,15 @@ package workerlease
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/slotlease/slotlease/priority"
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/workerlease/event"
+	"github.com/slotlease/slotlease/workerlease/internal/option"
 	"github.com/slotlease/slotlease/workerlease/internal/timeline"
 )
 
@@ -30,18 +33,20 @@ type roster struct {
 
 	// Only of the goroutine that runs.
 	next   time.Duration // the local reading at which there is something to do
-	told   bool          // that an operation failed
+	told   bool          // that operations fail
+	failed int64         // how often the store had answered workers when one failed last; 0: none did
 	read   time.Duration // the local reading of the newest read that succeeded
 	ranked bool          // since then workers have had ranks
 }
+
+// PresenceGrace is how much later than announced a presence may come: see [IsPresent].
+const PresenceGrace = 5 * time.Second
 
 const (
 	// presenceEvery is how often a presence is written at most, and mostPresence how often at least; in
 	// between once for each slot.
 	presenceEvery = 10 * time.Second
 	mostPresence  = 5 * time.Minute
-	// presenceGrace is how much later than announced a presence may come.
-	presenceGrace = 5 * time.Second
 	// presenceExpiry is how long the presence of a worker that is gone is remembered.
 	presenceExpiry = 24 * time.Hour
 	// gatherFor lets workers that start together be written together.
@@ -57,6 +62,7 @@ func (c *Client) attend(w *WorkerLease) {
 	if r.ledger == nil {
 		return
 	}
+	schedule := w.options.Schedule.String()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.workers == nil {
@@ -64,7 +70,8 @@ func (c *Client) attend(w *WorkerLease) {
 		r.workers, r.wake = map[*WorkerLease]bool{}, make(chan struct{}, 1)
 	}
 	r.number++
-	w.attendee = newAttendee(r.client, r.number)
+	w.attendee = newAttendee(r.client, r.number, schedule)
+	w.attendee.job = w.jobTimes()
 	r.workers[w] = true
 	c.wakeRosterLocked()
 	if !r.running {
@@ -74,15 +81,15 @@ func (c *Client) attend(w *WorkerLease) {
 }
 
 // check adds what keeps a worker from taking part.
-func (r *roster) check(errs *optionErrors, o *Options) {
+func (r *roster) check(errs *option.Errors, o *Options) {
 	if r.wanted && r.ledger == nil {
-		errs.add(OptionError{Field: "ClientOptions.Roster", found: "is set", Rule: "the ledger keeps no roster: use a store that does, or leave it out"})
+		errs.Add(option.Error{Field: "ClientOptions.Roster", Found: "is set", Rule: "the ledger keeps no roster: use a store that does, or leave it out"})
 	}
 	if r.wanted {
 		return
 	}
 	need := func(field string) {
-		errs.add(OptionError{Field: field, With: []string{"ClientOptions.Roster"}, found: "is set without ClientOptions.Roster", Rule: "it goes by the roster: set both"})
+		errs.Add(option.Error{Field: field, With: []string{"ClientOptions.Roster"}, Found: "is set without ClientOptions.Roster", Rule: "it goes by the roster: set both"})
 	}
 	if o.Policy != nil {
 		need("Policy")
@@ -168,8 +175,8 @@ func (c *Client) waitForRoster(wait time.Duration) bool {
 	return true
 }
 
-// askRoster is one operation on the roster. The first worker is told of its cost, and of the first one that fails:
-// all that this costs is order.
+// askRoster is one operation on the roster. The first worker reports its cost and, once, that operations fail while the
+// store answers workers: that costs only the order of claims. An outage of the store is reported by the workers.
 func (c *Client) askRoster(f func(context.Context) error) bool {
 	r := &c.roster
 	r.mu.Lock()
@@ -182,17 +189,23 @@ func (c *Client) askRoster(f func(context.Context) error) bool {
 	r.mu.Unlock()
 	defer cancel()
 	ctx, receipt := store.WithReceipt(ctx)
+	answers := c.answers.Load()
 	err := f(ctx)
-	fails := err != nil && !r.told
+	// A store that refuses this alone does answer.
+	refuses := (errors.Is(err, store.ErrDenied) || errors.Is(err, store.ErrRefused)) && !c.down.any()
+	fails := err != nil && !r.told && (refuses || r.failed > 0 && answers > r.failed)
+	if r.failed = 0; err != nil {
+		r.failed = max(c.answers.Load(), 1)
+	}
 	units := receipt.Units()
 	if workers := c.attendees(); len(workers) > 0 && (fails || units > 0) {
-		var observed []Event
+		var observed []event.Event
 		if units > 0 {
-			observed = append(observed, Charged{Worker: workers[0].label(), Operation: "roster", Units: units})
+			observed = append(observed, event.Charged{Worker: workers[0].label(), Operation: "roster", Units: units})
 		}
 		if fails {
 			r.told = true
-			observed = append(observed, RosterFailed{Worker: workers[0].label(), Err: err})
+			observed = append(observed, event.RosterFailed{Worker: workers[0].label(), Err: err})
 		}
 		workers[0].post(arrival{observed: observed})
 	}

@@ -11,11 +11,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/priority"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/memory"
 	"github.com/slotlease/slotlease/workerlease"
+	"github.com/slotlease/slotlease/workerlease/event"
 )
 
 // Code that has worked through slots is remembered for nothing.
@@ -28,9 +28,7 @@ func TestAWorkerThatHasWorkedIsRememberedForNothing(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		a := start(t, setup{Options: o, ledger: ledger.Handle(), roster: true})
 		time.Sleep(10*time.Minute + 20*time.Second)
-		if err := a.StopLeasing(t.Context()); err != nil {
-			t.Error(err)
-		}
+		must(t, a.StopLeasing(t.Context()))
 		if all := present(t, ledger); len(all) != 0 {
 			t.Errorf("it has worked for ten slots, and leaves %+v", all)
 		}
@@ -59,8 +57,7 @@ func TestAPolicyThatEndsItsGoroutineEndsNothingElse(t *testing.T) {
 func TestAWorkerThatFailsBeforeItRemembersRemembers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ledger := memory.New(memory.Options{})
-		o := named("a", 0)
-		o.LeaseInterval = time.Minute
+		o := slotted("a", 0, time.Minute, 0)
 		fails := func(context.Context, workerlease.Lease) error { return errors.New("no disk") }
 		a := start(t, setup{Options: o, ledger: ledger.Handle(), roster: true, task: fails})
 		at(30*time.Minute + 30*time.Second)
@@ -122,52 +119,11 @@ func TestClientsThatShareAnInstanceIDStayInTheRoster(t *testing.T) {
 	})
 }
 
-// A crash loop leaves most slots to others, whatever the slots and the order are.
-func TestACrashLoopLeavesTheSlotsToOthersInAnyOrder(t *testing.T) {
-	suites.SameGoroutines(t)
-	for name, test := range map[string]struct {
-		slot    time.Duration
-		order   priority.TieBreak
-		restart time.Duration
-	}{
-		"random":   {time.Minute, priority.Random, 5 * time.Second},
-		"rotate":   {time.Minute, priority.Rotate, 5 * time.Second},
-		"seconds":  {time.Second, priority.Sticky, 100 * time.Millisecond},
-		"seconds+": {time.Second, priority.Sticky, time.Second},
-		"10s":      {10 * time.Second, priority.Sticky, time.Second},
-		"spread":   {time.Minute, priority.Spread, time.Second},
-	} {
-		bubble(t, name, func(t *testing.T) {
-			ledger := memory.New(memory.Options{})
-			p := named("b", 1)
-			p.LeaseInterval, p.TieBreak = test.slot, test.order
-			b := start(t, setup{Options: p, ledger: ledger.Handle(), roster: true})
-			o := named("a", 1)
-			if test.order == priority.Sticky {
-				o.Priority = 0
-			}
-			o.LeaseInterval, o.TieBreak = test.slot, test.order
-			had := 0
-			for time.Since(t0) < 400*test.slot {
-				if life(t, ledger, o, time.Second/10, 20*test.slot) {
-					had++
-				}
-				time.Sleep(test.restart)
-			}
-			n := len(b.history())
-			if had > 40 || n < 355 {
-				t.Errorf("of 400 slots the one that crashes had %d, and the other %d, want less than a tenth", had, n)
-			}
-		})
-	}
-}
-
 // What was there before doesn't count for a worker whose code has worked before it knows that.
 func TestAWorkerThatWorksBeforeItRemembersRemembersNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ledger := memory.New(memory.Options{})
-		o := named("a", 0)
-		o.LeaseInterval = time.Minute
+		o := slotted("a", 0, time.Minute, 0)
 		a := start(t, setup{Options: o, ledger: ledger.Handle(), roster: true, task: func(context.Context, workerlease.Lease) error { return errors.New("no disk") }})
 		at(30*time.Minute + 30*time.Second)
 		a.stop(t)
@@ -193,8 +149,7 @@ func TestWorkersThatComeAndGoLeaveNothingInTheRoster(t *testing.T) {
 		for i := range 20 {
 			group.Go(func() {
 				for n := range 20 {
-					o := named(fmt.Sprint(i), 0)
-					o.LeaseInterval = time.Minute
+					o := slotted(fmt.Sprint(i), 0, time.Minute, 0)
 					w, err := c.StartLeasing(t.Context(), o, workerlease.Callbacks{LeaseAllocated: func(ctx context.Context, _ workerlease.Lease) { <-ctx.Done() }})
 					if err != nil {
 						t.Error(err)
@@ -260,4 +215,73 @@ func (l *left) Leave(ctx context.Context, workerType string, ids []string) error
 func (l *left) Attend(ctx context.Context, presences []store.Presence) error {
 	defer func() { l.last.Store(time.Now()) }()
 	return l.spied.Attend(ctx, presences)
+}
+
+// A policy that doesn't return stops neither the roster of its client nor its own worker.
+func TestAPolicyThatBlocksStopsNothingElse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ledger := memory.New(memory.Options{})
+		block := make(chan struct{})
+		var blocks atomic.Bool
+		o := slotted("a", 3, time.Minute, 0)
+		o.Policy = func(store.Presence, []store.Presence) (int, string) {
+			if blocks.Load() {
+				<-block
+			}
+			return 1, "well"
+		}
+		a := start(t, setup{ledger: ledger, Options: o, roster: true})
+		o.Policy, o.WorkerType = nil, "other"
+		start(t, setup{client: a.Client(), Options: o})
+		show := func(when time.Duration, effective int, why string) {
+			t.Helper()
+			at(when)
+			all, err := a.Client().Candidates(t.Context(), "")
+			if err != nil || len(all) != 2 {
+				t.Fatalf("Candidates() = %v, %v", all, err)
+			}
+			for _, c := range all {
+				if c.WorkerType == "job" && (c.Effective != effective || c.Why != why) || !c.Present {
+					t.Errorf("at %v: %s has priority %d: %s; present: %v; want %d: %s", when, c.WorkerType, c.Effective, c.Why, c.Present, effective, why)
+				}
+			}
+		}
+		show(10*time.Minute, 1, "well")
+		at(11 * time.Minute)
+		blocks.Store(true)
+		show(40*time.Minute, 3, "its policy has not returned")
+		if e := observed[event.Stuck](a); len(e) != 1 || e[0].In != "Options.Policy" || e[0].Took != time.Second || len(a.errs) != 1 {
+			t.Errorf("events %+v, errors %v, want one of a second", e, a.errs)
+		}
+		if n := len(a.history()); n < 39 {
+			t.Errorf("%d leases in 40 min, want all", n)
+		}
+		blocks.Store(false)
+		close(block)
+		show(42*time.Minute, 1, "well")
+	})
+}
+
+// readable is a roster that may be read, and not written.
+type readable struct{ *memory.Ledger }
+
+func (readable) Attend(context.Context, []store.Presence) error { return store.ErrDenied }
+
+// Workers that are ranked read the roster before they write it.
+func TestARosterThatMayNotBeWrittenIsToldAtOnce(t *testing.T) {
+	for _, spread := range []bool{false, true} {
+		for _, every := range []time.Duration{10 * time.Second, 24 * time.Hour} {
+			bubble(t, fmt.Sprint(every, spread), func(t *testing.T) {
+				o := named("a", 0)
+				if o.LeaseInterval = every; spread {
+					o.TieBreak = priority.Spread
+				}
+				a := start(t, setup{Options: o, ledger: readable{memory.New(memory.Options{})}, roster: true})
+				at(3 * time.Minute)
+				if n := len(observed[event.RosterFailed](a)); n != 1 {
+					t.Errorf("it is told %d times within minutes, want once", n)
+				}
+			})
+		}
+	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/memory"
 	"github.com/slotlease/slotlease/workerlease"
+	"github.com/slotlease/slotlease/workerlease/event"
 )
 
 // spied is a ledger whose roster's writes are counted. Its operations on the roster may fail, or take long.
@@ -74,14 +75,27 @@ func (s *spied) Presences(ctx context.Context, workerType string) ([]store.Prese
 	return s.Ledger.Presences(ctx, workerType)
 }
 
-func (s *spied) Append(ctx context.Context, r store.Record) error {
+func (s *spied) dies() error {
 	s.mu.Lock()
-	dead := s.dead
-	s.mu.Unlock()
-	if dead {
+	defer s.mu.Unlock()
+	if s.dead {
 		return errDead
 	}
+	return nil
+}
+
+func (s *spied) Append(ctx context.Context, r store.Record) error {
+	if err := s.dies(); err != nil {
+		return err
+	}
 	return s.Ledger.Append(ctx, r)
+}
+
+func (s *spied) AppendAfter(ctx context.Context, r, prev store.Record) error {
+	if err := s.dies(); err != nil {
+		return err
+	}
+	return s.Ledger.AppendAfter(ctx, r, prev)
 }
 
 func (s *spied) set(f func()) {
@@ -93,9 +107,7 @@ func (s *spied) set(f func()) {
 func present(t *testing.T, l store.Roster) []store.Presence {
 	t.Helper()
 	all, err := l.Presences(context.Background(), "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return all
 }
 
@@ -163,21 +175,18 @@ func TestNoLeaseDependsOnTheRoster(t *testing.T) {
 	allocations := func(t *testing.T, roster bool, prepare func(*spied)) (times []time.Duration) {
 		ledger := spy(memory.New(memory.Options{}))
 		prepare(ledger)
-		o := named("a", 0)
-		o.LeaseInterval = time.Minute
+		o := slotted("a", 0, time.Minute, 0)
 		a := start(t, setup{Options: o, ledger: ledger, roster: roster})
 		at(10*time.Minute + 30*time.Second)
 		began := time.Now()
-		if err := a.StopLeasing(t.Context()); err != nil {
-			t.Error(err)
-		}
+		must(t, a.StopLeasing(t.Context()))
 		if took := time.Since(began); took > time.Second {
 			t.Errorf("stopping took %v", took)
 		}
 		for _, u := range a.history() {
 			times = append(times, u.allocated)
 		}
-		if n := len(observed[workerlease.RosterFailed](a)); roster && n != 1 || !roster && n != 0 {
+		if n := len(observed[event.RosterFailed](a)); roster && n != 1 || !roster && n != 0 {
 			t.Errorf("it was told %d times that the roster fails", n)
 		}
 		return times
@@ -232,9 +241,7 @@ func TestCandidatesShowWhoHoldsAndWhoIsGone(t *testing.T) {
 		}
 		show := func() (text string) {
 			list, err := workerlease.NewClient(ledger.Handle(), workerlease.ClientOptions{}).Candidates(t.Context(), "job")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			for _, c := range list {
 				text += fmt.Sprintf("%s present=%v holds=%v\n", c.InstanceID, c.Present, c.Holds)
 			}
@@ -288,8 +295,8 @@ func TestAPolicyDecidesWhoGoesFirst(t *testing.T) {
 				t.Errorf("a had %d slots, want all 9 since it is there", n)
 			}
 			wantPriority := 2
-			if s := b.Status(); s.Effective != wantPriority || len(observed[workerlease.Lost](b)) == 0 || observed[workerlease.Lost](b)[0].Inversion {
-				t.Errorf("b claims by %d, want %d; events %+v", s.Effective, wantPriority, observed[workerlease.Lost](b))
+			if s := b.Status(); s.Effective != wantPriority || len(observed[event.Lost](b)) == 0 || observed[event.Lost](b)[0].Inversion {
+				t.Errorf("b claims by %d, want %d; events %+v", s.Effective, wantPriority, observed[event.Lost](b))
 			}
 			dies.set(func() { dies.dead = true })
 			at(15*time.Minute + 30*time.Second)

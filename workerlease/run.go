@@ -1,12 +1,14 @@
 package workerlease
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"time"
 
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/workerlease/event"
 	"github.com/slotlease/slotlease/workerlease/internal/machine"
 )
 
@@ -18,8 +20,8 @@ import (
 //
 //	           without a Job                with a Job
 //	nil        the lease is kept to the     the slot is done, also if the
-//	           end of the slot; with        context had ended; nobody runs
-//	           Continuous, the task is      the task for it again
+//	           end of the slot; with        context had ended: it isn't run
+//	           Continuous, the task is      for it again
 //	           called again in the next
 //	error      the error is reported, and   the same; the slot is tried
 //	           the rest of the slot is      again, by others first, up to
@@ -29,7 +31,10 @@ import (
 //	canceled   nothing                      the slot is not done; what is
 //	                                        left of it is tried again
 //
-// The ledger tells what came of a job, and of a task that has failed: see store.Outcome. It has the beginning of
+// A task that has called Lease.FailedWith, and returns nil, has failed, and keeps its lease. One that
+// returns ErrGiveBack has not failed, and the rest of its slot is released as after an error.
+//
+// The ledger records the outcome of a job, and of a task that has failed: see store.Outcome. It has the beginning of
 // the error's text, which must have no secrets, and an exit code if the error has a method ExitCode() int.
 //
 // Canceled means that the context had ended, and the task returned the context's error or
@@ -37,7 +42,9 @@ import (
 // as returning.
 //
 // With FailoverWithin, other workers take over what is released, or what a worker that died
-// had. Without it, the next slot is the next chance.
+// had. Without a Job, a worker whose task has failed takes it over itself if no other has by
+// then: after a lead at least, after twice as long each further time in that slot, and at most an
+// eighth of the slot. Without FailoverWithin, the next slot is the next chance.
 type Task func(ctx context.Context, l Lease) error
 
 // Run runs a task on its own client: see Client.Run. Warnings and errors, with the stack
@@ -57,17 +64,23 @@ func Run(ctx context.Context, ledger store.Ledger, o Options, task Task) error {
 //
 // When ctx ends, Run ends the task's context, waits for the task however long it takes,
 // releases the lease, and returns nil. If the store doesn't answer for 10 s then, the error
-// wraps ErrNotReleased. For bad options, Run returns at once, as StartLeasing does.
+// wraps ErrNotReleased. For bad options, and for a store that can't be used, Run returns an error as StartLeasing does. It
+// does so, too, if the store couldn't be reached at the start, and its first answer is that.
 func (c *Client) Run(ctx context.Context, o Options, task Task) error {
 	// Stopping is Run's business: it may take as long as the task does.
-	w, err := c.StartTask(context.WithoutCancel(ctx), o, task)
+	w, err := c.startTask(context.WithoutCancel(ctx), ctx, o, task)
 	if err != nil {
 		return err
 	}
+	awaiting, awaited := context.WithCancel(ctx)
+	defer awaited()
+	var unfit error
 	select {
 	case <-ctx.Done():
 	case <-w.done:
 		return nil
+	case err := <-c.await(awaiting, w.options.WorkerType):
+		unfit = fmt.Errorf("run %q: %w", w.options.WorkerType, err)
 	}
 	limited, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
@@ -75,7 +88,7 @@ func (c *Client) Run(ctx context.Context, o Options, task Task) error {
 		w.idle()
 		cancel(w.unanswered())
 	}()
-	return w.StopLeasing(limited)
+	return cmp.Or(unfit, w.StopLeasing(limited))
 }
 
 // unanswered is why Run gives up the release.
@@ -102,10 +115,15 @@ func StartTask(ctx context.Context, ledger store.Ledger, o Options, task Task) (
 // and RunIfHeld. It stops as a worker of StartLeasing does: by StopLeasing, or within 10 s
 // of the end of ctx.
 func (c *Client) StartTask(ctx context.Context, o Options, task Task) (*WorkerLease, error) {
+	return c.startTask(ctx, ctx, o, task)
+}
+
+// startTask is StartTask, whose check of the ledger ends with another context.
+func (c *Client) startTask(ctx, until context.Context, o Options, task Task) (*WorkerLease, error) {
 	r := &runner{task: task}
-	l := launch{what: "run", prepare: func(w *WorkerLease) { r.w = w }}
+	l := launch{what: "run", until: until, prepare: func(w *WorkerLease) { r.w, w.task = w, task }}
 	if task == nil {
-		l.wrong.missing("task", "it is required")
+		l.wrong.Missing("task", "it is required")
 	}
 	return c.launch(ctx, o, Callbacks{LeaseAllocated: r.run}, l)
 }
@@ -117,31 +135,15 @@ type runner struct {
 }
 
 func (r *runner) run(ctx context.Context, l Lease) {
-	if late := l; !l.missed.IsZero() {
-		late.Slot, late.Missed = l.missed, true
-		returned := make(chan struct{})
-		go func() { // It may end its goroutine.
-			defer close(returned)
-			r.call(ctx, late)
-		}()
-		<-returned
-	}
-	switch {
-	case l.missed.IsZero():
-	case ctx.Err() != nil:
-		return
-	case l.active.done.Load():
-		// Another worker had done it, and could record that only now.
-		r.w.post(arrival{event: machine.Finished{Done: true}})
-		return
-	}
 	for {
 		r.call(ctx, l)
 		if !r.w.options.Continuous {
 			return
 		}
+		l.active.rests.Store(true)
 		select {
 		case <-l.active.again:
+			l.active.rests.Store(false)
 			l = l.active.lease()
 		case <-ctx.Done():
 			return
@@ -154,12 +156,13 @@ func (r *runner) call(ctx context.Context, l Lease) {
 	w := r.w
 	began := w.client.local()
 	err := errors.New("the task has ended its goroutine")
+	l.active.faltered.Store(false)
 	// Deferred, since user code may do that.
 	defer func() {
 		took := w.client.local() - began
 		a := w.outcome(ctx, l, err, max(took, 1))
-		if err == nil {
-			a.observed = append(a.observed, TaskSucceeded{Worker: w.label(), Lease: l, Took: took, At: w.now().Mid()})
+		if err == nil && !l.active.faltered.Load() {
+			a.observed = append(a.observed, event.TaskSucceeded{Worker: w.label(), Lease: l.plain(), Took: took, At: w.now().Mid()})
 		}
 		w.post(a)
 	}()
@@ -172,40 +175,52 @@ func (r *runner) call(ctx context.Context, l Lease) {
 func (w *WorkerLease) outcome(ctx context.Context, l Lease, err error, took time.Duration) arrival {
 	once := w.options.Job != nil
 	ended := ctx.Err() != nil
-	work := workOf(err, took)
+	work := l.work(err, took)
 	late := machine.Worked{Claim: l.active.term.Load().Claim, Failed: err != nil, Work: work}
 	switch {
-	case err == nil && l.Missed:
-		late.Work.Missed = l.Slot
-		return arrival{event: late} // Its slot was closed before, whatever comes of this.
 	case err == nil && once:
 		return arrival{event: machine.Finished{Done: true, Work: work}}
 	case err == nil && w.options.Continuous && !ended:
 		return arrival{event: machine.Rested{}}
-	case err == nil, ended && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx))):
+	case errors.Is(err, ErrGiveBack) && !ended:
+		return arrival{event: machine.Finished{GivesBack: true, Work: work}}
+	case err == nil, ended && !once && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx))):
 		return arrival{event: machine.Wake{}}
 	}
+	if ended && once {
+		work.Cause = w.cause(l, context.Cause(ctx))
+		late.Work = work
+	}
+	most := w.options.job().MaxAttempts
 	a := arrival{
 		event:    machine.Finished{Work: work},
-		observed: []Event{TaskFailed{Worker: w.label(), Lease: l, Err: err}},
+		observed: []event.Event{event.TaskFailed{Worker: w.label(), Lease: l.plain(), Err: err, Cause: work.Cause, GivenUp: most > 0 && l.Attempt >= most}},
 		err:      fmt.Errorf("%s: task in slot %v: %w", w.options.WorkerType, l.Slot, err),
 	}
 	if errors.Is(err, ErrPanicked) {
-		a.observed = []Event{Panic{Worker: w.label(), Slot: l.Slot, Err: err}}
+		a.observed = []event.Event{event.Panic{Worker: w.label(), Slot: l.Slot, Err: err}}
 	}
-	switch {
-	case l.Missed:
-		late.Work.Missed = l.Slot
-		a.event = late
-	case ended:
+	if ended {
 		a.event = late
 	}
 	return a
 }
 
+// cause is why an attempt failed whose lease has ended: at the end of its slot, or before that.
+func (w *WorkerLease) cause(l Lease, ended error) store.Cause {
+	c := attemptCause(ended)
+	if last := l.active.lease(); c == store.SlotEnded && last.Expiry.Before(last.Slot.End) {
+		return store.LeaseLost
+	}
+	return c
+}
+
 // idle waits until no user code has run for stopGrace, or the worker has ended.
 func (w *WorkerLease) idle() {
 	for h := w.active.Load(); ; {
+		if s := w.serving.Load(); s != nil {
+			s.idle()
+		}
 		if h != nil {
 			<-h.returned
 		}
@@ -229,10 +244,13 @@ func (w *WorkerLease) idle() {
 // with the cause of the one that ended. The lease is not released before f has returned.
 //
 // It may be called from any goroutine, and several times at once. f must not wait for
-// StopLeasing. Without Options.Continuous nobody holds a lease for a moment around each
+// StopLeasing. Without Options.Continuous no worker holds a lease for a moment around each
 // boundary, so start nothing by the clock right there.
 func (w *WorkerLease) RunIfHeld(ctx context.Context, f Task) (held bool, err error) {
-	h := w.active.Load()
+	if w == nil {
+		return false, nil
+	}
+	h := w.current()
 	if h == nil || !h.enter() {
 		return false, nil
 	}

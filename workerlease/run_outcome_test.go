@@ -13,7 +13,9 @@ import (
 
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/memory"
+	"github.com/slotlease/slotlease/testutil/faultstore"
 	"github.com/slotlease/slotlease/workerlease"
+	"github.com/slotlease/slotlease/workerlease/event"
 )
 
 func TestATaskThatRunsWhileHeld(t *testing.T) {
@@ -38,11 +40,11 @@ func TestATaskThatRunsWhileHeld(t *testing.T) {
 		} {
 			equal(t, fmt.Sprint("slot ", slot), j.of(slot), want...)
 		}
-		if f := observed[workerlease.TaskFailed](a.worker); len(f) != 1 || !errors.Is(f[0].Err, errWork) {
+		if f := observed[event.TaskFailed](a.worker); len(f) != 1 || !errors.Is(f[0].Err, errWork) {
 			t.Errorf("failures observed: %+v, want one of %v", f, errWork)
 		}
 		var ends []workerlease.Reason
-		for _, e := range observed[workerlease.Expired](a.worker) {
+		for _, e := range observed[event.Expired](a.worker) {
 			ends = append(ends, e.Why)
 		}
 		equal(t, "reasons", ends, workerlease.WindowEnded, workerlease.WindowEnded, workerlease.Failed)
@@ -90,7 +92,7 @@ func TestATaskThatPanicsOrEndsItsGoroutineHasFailed(t *testing.T) {
 				for slot, want := range calls {
 					equal(t, fmt.Sprint("slot ", slot), j.of(slot), want...)
 				}
-				failed, panics := observed[workerlease.TaskFailed](a.worker), observed[workerlease.Panic](a.worker)
+				failed, panics := observed[event.TaskFailed](a.worker), observed[event.Panic](a.worker)
 				switch {
 				case name == "panic" && (len(panics) != 1 || len(failed) != 0 || !errors.Is(panics[0].Err, workerlease.ErrPanicked)):
 					t.Errorf("observed %v and %v, want one panic", panics, failed)
@@ -98,7 +100,7 @@ func TestATaskThatPanicsOrEndsItsGoroutineHasFailed(t *testing.T) {
 					t.Errorf("observed %v and %v, want one failure", panics, failed)
 				}
 				var failures int
-				for _, e := range observed[workerlease.Expired](a.worker) {
+				for _, e := range observed[event.Expired](a.worker) {
 					if e.Why == workerlease.Failed {
 						failures++
 					}
@@ -109,4 +111,107 @@ func TestATaskThatPanicsOrEndsItsGoroutineHasFailed(t *testing.T) {
 			})
 		}
 	}
+}
+
+// What the work wrote is in the record of its outcome: of a job that is done or has failed, of a task that has failed, and of a claim.
+func TestWhatTheWorkWroteIsInTheLedger(t *testing.T) {
+	wrote := func(err error, then func(workerlease.Lease)) workerlease.Task {
+		return func(_ context.Context, l workerlease.Lease) error {
+			l.Wrote(l.InstanceID + " wrote\n")
+			then(l)
+			return err
+		}
+	}
+	nothing := func(workerlease.Lease) {}
+	job, plain, hangs := named("job", 0), named("plain", 0), named("hangs", 0)
+	job.Job = &workerlease.Job{MaxAttempts: 1}
+	hangs.Job = &workerlease.Job{MaxAttempts: 1, Timeout: time.Minute}
+	stuck := plain
+	stuck.ProgressWithin = 30 * time.Second
+	for name, test := range map[string]struct {
+		o    workerlease.Options
+		task workerlease.Task
+		want string
+	}{
+		"a job that is done":       {job, wrote(nil, nothing), "job wrote\n"},
+		"a job that has failed":    {job, wrote(errWork, nothing), "job wrote\n"},
+		"a task that has failed":   {plain, wrote(errWork, nothing), "plain wrote\n"},
+		"one that keeps its lease": {plain, wrote(nil, func(l workerlease.Lease) { l.FailedWith(errWork) }), "plain wrote\n"},
+		"a job that is timed out": {hangs, func(ctx context.Context, l workerlease.Lease) error {
+			<-ctx.Done()
+			time.Sleep(time.Second) // in which it is told to end
+			l.Wrote("hangs wrote\n")
+			return errWork
+		}, "hangs wrote\n"},
+		"a task without progress": {stuck, func(ctx context.Context, l workerlease.Lease) error {
+			<-ctx.Done()
+			l.Wrote("plain wrote\n")
+			return errWork
+		}, "plain wrote\n"},
+		"one that writes much at end": {job, wrote(nil, func(l workerlease.Lease) { l.Wrote(strings.Repeat("more\n", 1<<20)) }), "…\n" + strings.Repeat("more\n", 3276)},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			ledger := memory.New(memory.Options{})
+			runs(t, ledger.Handle(), test.o, test.task)
+			at(9 * time.Minute)
+			var got []string
+			for _, r := range records(t, ledger) {
+				if o, ok := r.Outcome(); ok {
+					got = append(got, o.Output)
+				}
+			}
+			if len(got) != 1 || got[0] != test.want {
+				t.Errorf("outcomes have %.60q, want one with %.60q", got, test.want)
+			}
+		})
+	}
+}
+
+// In a group, what came of work is told while it is yet to end. It isn't told once more because that has written something meanwhile.
+func TestWhatIsWrittenWhileTheOutcomeIsToldTellsItNoMore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ledger := memory.New(memory.Options{})
+		slow := faultstore.New(ledger.Handle(), faultstore.Options{Plan: func(c faultstore.Call) (f faultstore.Fault) {
+			if c.Record.Kind == store.KindOutcome {
+				f.After = 3 * time.Second
+			}
+			return f
+		}})
+		o := named("a", 0)
+		o.Group, o.ProgressWithin = "g", 30*time.Second
+		runs(t, slow, o, func(ctx context.Context, l workerlease.Lease) error {
+			<-ctx.Done()
+			time.Sleep(time.Second)
+			l.Wrote("it wrote\n")
+			return errWork
+		})
+		at(9 * time.Minute)
+		told := slices.DeleteFunc(records(t, ledger), func(r store.Record) bool { return r.Kind != store.KindOutcome })
+		if len(told) != 1 {
+			t.Errorf("what came of the work is told by the records %v, want one", told)
+		}
+	})
+}
+
+// A claim's work is recorded by Complete and by Fail.
+func TestWhatAClaimsWorkWroteIsInTheLedger(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for slot, end := range map[string]func(*workerlease.Claim) error{
+			"done":   func(c *workerlease.Claim) error { return c.Complete(t.Context()) },
+			"failed": func(c *workerlease.Claim) error { c.Fail(errWork); return c.Release(t.Context()) },
+		} {
+			ledger := memory.New(memory.Options{})
+			o := named("a", 0)
+			o.Job = &workerlease.Job{}
+			c, err := workerlease.TryClaim(t.Context(), ledger.Handle(), o)
+			must(t, err)
+			c.Lease.Wrote("it wrote\n")
+			must(t, end(c))
+			told := slices.ContainsFunc(records(t, ledger), func(r store.Record) bool { o, ok := r.Outcome(); return ok && o.Output == "it wrote\n" })
+			if !told {
+				t.Errorf("%s: no record has the output", slot)
+			}
+		}
+	})
+	(workerlease.Lease{}).Wrote("nothing happens")
 }

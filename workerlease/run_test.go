@@ -14,6 +14,7 @@ import (
 	"github.com/slotlease/slotlease/store/memory"
 	"github.com/slotlease/slotlease/testutil/faultstore"
 	"github.com/slotlease/slotlease/workerlease"
+	"github.com/slotlease/slotlease/workerlease/event"
 )
 
 // job is a task that writes down how it is called by several workers.
@@ -94,6 +95,13 @@ type running struct {
 // which in a bubble is the bubble's: by any other, leases would end as soon as they begin.
 func runs(t *testing.T, ledger store.Ledger, o workerlease.Options, task workerlease.Task) *running {
 	t.Helper()
+	o.WaitForBoundary = true
+	return runsAtOnce(t, ledger, o, task)
+}
+
+// runsAtOnce is the same for a worker that joins the slot in which it starts, if its options let it.
+func runsAtOnce(t *testing.T, ledger store.Ledger, o workerlease.Options, task workerlease.Task) *running {
+	t.Helper()
 	r := &running{worker: &worker{}, ended: make(chan error, 1)}
 	if o.WorkerType == "" {
 		o.WorkerType = "job"
@@ -139,10 +147,10 @@ func TestATaskIsDoneOncePerSlot(t *testing.T) {
 				t.Errorf("slot %v: %v, want one of the others, once", slot, who)
 			}
 		}
-		if n := len(observed[workerlease.SlotDone](a.worker)); n != 3 {
+		if n := len(observed[event.SlotDone](a.worker)); n != 3 {
 			t.Errorf("a observed %d slots that are done, want 3", n)
 		}
-		if n := len(observed[workerlease.Missed](b.worker)) + len(observed[workerlease.Missed](c.worker)); n != 0 {
+		if n := len(observed[event.Missed](b.worker)) + len(observed[event.Missed](c.worker)); n != 0 {
 			t.Errorf("%d slots missed", n)
 		}
 		done := time.Time{}
@@ -185,15 +193,15 @@ func TestAFailedTaskIsTriedByOthersUpToMaxAttempts(t *testing.T) {
 			}
 			exhausted := 0
 			for _, r := range all {
-				exhausted += len(observed[workerlease.Exhausted](r.worker))
+				exhausted += len(observed[event.Exhausted](r.worker))
 			}
 			if (most > 0) != (exhausted > 0) {
 				t.Errorf("%d workers observed that it was tried often enough", exhausted)
 			}
-			if n := len(observed[workerlease.TaskFailed](all[0].worker)); n == 0 {
+			if n := len(observed[event.TaskFailed](all[0].worker)); n == 0 {
 				t.Error("the observer did not get the error")
 			}
-			if most != 1 && len(observed[workerlease.Panic](all[1].worker)) == 0 {
+			if most != 1 && len(observed[event.Panic](all[1].worker)) == 0 {
 				t.Error("the observer did not get the panic")
 			}
 		})
@@ -225,47 +233,10 @@ func TestATaskWhoseWorkerDiesIsRunByAnother(t *testing.T) {
 			t.Errorf("taken over at %v, want within 22 s", began)
 		}
 		j.mu.Unlock()
-		if n := len(observed[workerlease.TaskFailed](a.worker)); n != 0 {
-			t.Errorf("%d failures, want none: the task stopped when its context ended", n)
+		if failed := observed[event.TaskFailed](a.worker); len(failed) != 1 || failed[0].Cause != store.LeaseLost || failed[0].GivenUp {
+			t.Errorf("observed %+v, want an attempt that failed because its lease was lost", failed)
 		}
 	})
-}
-
-func TestAMissedSlotIsSkippedOrMadeUpForOnce(t *testing.T) {
-	for _, late := range []bool{false, true} {
-		bubble(t, fmt.Sprint(late), func(t *testing.T) {
-			_, link := cut(t)
-			fails := false
-			j := &job{do: func(_ context.Context, l workerlease.Lease, _ int) error {
-				time.Sleep(2 * time.Second)
-				if fails && since(l.Slot.Start) == 15*time.Minute {
-					return errWork
-				}
-				return nil
-			}}
-			o := perSlot("a", 0)
-			o.Job.RunMissed = late
-			a := runs(t, link, o, j.run)
-			at(6 * time.Minute)
-			link.Break(faultstore.Down())
-			at(21 * time.Minute) // 10m and 15m are missed.
-			fails = true
-			link.Mend()
-			at(34 * time.Minute)
-			if late {
-				equal(t, "the slot before", j.of(15*time.Minute), "a")
-			} else {
-				equal(t, "the slot before", j.of(15*time.Minute))
-			}
-			equal(t, "an earlier one", j.of(10*time.Minute))
-			for _, slot := range minutes(5, 20, 25, 30) {
-				equal(t, fmt.Sprint("slot ", slot), j.of(slot), "a")
-			}
-			if n := len(observed[workerlease.TaskFailed](a.worker)); (n == 1) != late {
-				t.Errorf("%d failures were observed", n)
-			}
-		})
-	}
 }
 
 func TestRunEndsWithItsContextWhenTheTaskHasReturned(t *testing.T) {

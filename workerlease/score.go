@@ -15,16 +15,17 @@ import (
 // the lease go to and fro. Use one Score for each worker, and don't change it while that leases.
 type Score struct {
 	// Of returns the score. It is called as Options.Eligible is. An error makes the worker
-	// ineligible, and so does what isn't 0 … 1. Required.
+	// ineligible, and so does what isn't 0 … 1: until the next score, which then counts as if there had been no
+	// error. Required.
 	Of func(ctx context.Context) (float64, error)
 	// Minimum is the least score of a worker that is eligible: more than 0, 1 at most. Default: 0.8.
 	Minimum float64
-	// Recovery is the least score with which a worker becomes eligible again: Minimum … 1.
+	// Recovery is the least score with which a worker becomes eligible again after one below Minimum: Minimum … 1.
 	// Default: halfway from Minimum to 1, which is 0.9 with the default of that.
 	Recovery float64
 
-	mu    sync.Mutex
-	unfit bool
+	mu  sync.Mutex
+	low bool // the newest score that was not between the two was below Minimum
 }
 
 // defaultMinimum is that of Score.
@@ -36,42 +37,39 @@ func (s *Score) Eligible(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	returned := false
-	defer func() {
-		if !returned { // It panicked, or ended its goroutine.
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			s.unfit = true
-		}
-	}()
 	score, err := s.Of(ctx)
 	if err == nil {
 		err = ctx.Err() // An answer that comes too late was an error.
 	}
-	returned = true
-	if w, ok := ctx.Value(scored{}).(*WorkerLease); ok && err == nil && score >= 0 && score <= 1 {
-		w.noteScore(score)
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	was := s.unfit
-	s.unfit = true
+	// An error is no score. If it counted as a low one, all workers whose scores are below Recovery would be
+	// out for good after one moment in which nothing could be measured.
 	switch {
 	case err != nil:
 		return err
 	case !(score >= 0 && score <= 1): // Also if it is no number.
 		return fmt.Errorf("health score %v: must be 0 … 1", score)
+	}
+	if w, ok := ctx.Value(scored{}).(*WorkerLease); ok {
+		w.noteScore(score)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
 	case score < least:
+		s.low = true
 		return fmt.Errorf("health score %.2f is below %.2f", score, least)
-	case was && score < again:
+	case s.low && score < again:
 		return fmt.Errorf("health score %.2f is not back at %.2f", score, again)
 	}
-	s.unfit = false
+	s.low = false
 	return nil
 }
 
 // bounds are the scores that decide.
 func (s *Score) bounds() (least, again float64, err error) {
+	if s == nil {
+		return 0, 0, errors.New("the Score is nil")
+	}
 	if least = s.Minimum; least == 0 {
 		least = defaultMinimum
 	}

@@ -9,10 +9,12 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/slotlease/slotlease/store/memory"
 	"github.com/slotlease/slotlease/workerlease"
+	"github.com/slotlease/slotlease/workerlease/event"
 )
 
 // told are scores that are told one after the other.
@@ -31,7 +33,7 @@ func TestAScoreDecidesWithHysteresis(t *testing.T) {
 		{"default", &workerlease.Score{}, []float64{0.8, 0.79, 0.8, 0.89, 0.9, 0.8, 1, 0, 1}, "+---+++-+"},
 		{"none", &workerlease.Score{Minimum: 0.5, Recovery: 0.5}, []float64{0.5, 0.4, 0.5, 0.4}, "+-+-"},
 		{"wide", &workerlease.Score{Minimum: 0.2, Recovery: 1}, []float64{0.2, 0.1, 0.99, 1, 0.2}, "+--++"},
-		{"no score", &workerlease.Score{}, []float64{math.NaN(), -0.1, 1.1, math.Inf(1), 0.85, 0.9}, "-----+"},
+		{"no score", &workerlease.Score{}, []float64{math.NaN(), -0.1, 1.1, math.Inf(1), 0.85, 0.9}, "----++"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			tc.score.Of = told(tc.scores...)
@@ -75,47 +77,6 @@ func TestAScoreSaysWhyAWorkerIsNotEligible(t *testing.T) {
 	}
 }
 
-// The lease changes hands no more often than the hysteresis says, however often the health does.
-func TestHealthThatFlapsDoesNotFlapTheLease(t *testing.T) {
-	for _, tc := range []struct {
-		low, high float64
-		times     int // of becoming ineligible in an hour
-	}{
-		{0.81, 0.99, 0}, // never below the minimum
-		{0.5, 0.89, 1},  // never back
-		{0.79, 0.9, 20}, // as often as three minutes pass in which it leads
-	} {
-		bubble(t, fmt.Sprint(tc.low, " ", tc.high), func(t *testing.T) {
-			ledger := memory.New(memory.Options{})
-			var score atomic.Value
-			score.Store(1.0)
-			health := &workerlease.Score{Of: func(context.Context) (float64, error) { return score.Load().(float64), nil }}
-			o, p := named("a", 0), named("b", 1)
-			o.LeaseInterval, o.Continuous, o.Eligible, o.EligibleEvery = 10*time.Minute, true, health.Eligible, time.Second
-			p.LeaseInterval, p.Continuous = 10*time.Minute, true
-			a := start(t, setup{ledger: ledger, Options: o})
-			start(t, setup{ledger: ledger, Options: p})
-			at(11 * time.Minute)
-			for range 20 {
-				for range 60 { // Up and down, and then up for a minute and a half.
-					score.Store(tc.low)
-					time.Sleep(750 * time.Millisecond)
-					score.Store((tc.low + tc.high) / 2)
-					time.Sleep(750 * time.Millisecond)
-				}
-				score.Store(tc.high)
-				time.Sleep(90 * time.Second)
-			}
-			if n := len(observed[workerlease.BecameIneligible](a)); n > tc.times || n < (tc.times+1)/2 {
-				t.Errorf("%d times not eligible, want %d at most, and not much less", n, tc.times)
-			}
-			if n, most := len(a.history()), 1+tc.times; n > most {
-				t.Errorf("%d leases in an hour, want %d at most", n, most)
-			}
-		})
-	}
-}
-
 // A worker whose service says that it is not ready leads nothing.
 func ExampleOptions_eligible() {
 	probe := func(ctx context.Context) error {
@@ -139,31 +100,80 @@ func ExampleOptions_eligible() {
 	}
 }
 
-// A call that ends in a panic, or too late, made the worker ineligible: it needs the higher score, too.
-func TestAScoreThatIsNotToldCountsForHysteresis(t *testing.T) {
+// A call that fails, ends in a panic or comes too late makes the worker ineligible, and has measured nothing: what decides next is
+// whether the newest score was too low.
+func TestAScoreThatIsNotToldIsNoLowScore(t *testing.T) {
 	for name, second := range map[string]func(cancel func()) (float64, error){
+		"error": func(func()) (float64, error) { return 0, errors.New("connection reset") },
 		"panic": func(func()) (float64, error) { panic("no") },
 		"late":  func(cancel func()) (float64, error) { cancel(); return 0.85, nil },
 	} {
 		t.Run(name, func(t *testing.T) {
-			ctx, cancel := context.WithCancel(t.Context())
-			score := func() (float64, error) { return 0.85, nil }
-			s := &workerlease.Score{Of: func(context.Context) (float64, error) { return score() }}
-			if err := s.Eligible(ctx); err != nil {
-				t.Fatal(err)
-			}
-			first := score
-			score = func() (float64, error) { return second(cancel) }
-			func() {
-				defer func() { _ = recover() }()
-				if err := s.Eligible(ctx); err == nil {
-					t.Error("nil of a call that came too late")
+			for _, before := range []float64{0.85, 0.5} {
+				ctx, cancel := context.WithCancel(t.Context())
+				score := func() (float64, error) { return before, nil }
+				s := &workerlease.Score{Of: func(context.Context) (float64, error) { return score() }}
+				_ = s.Eligible(ctx)
+				score = func() (float64, error) { return second(cancel) }
+				func() {
+					defer func() { _ = recover() }()
+					if err := s.Eligible(ctx); err == nil {
+						t.Error("nil of a call that told no score")
+					}
+				}()
+				score = func() (float64, error) { return 0.85, nil }
+				if err := s.Eligible(t.Context()); (err == nil) != (before == 0.85) {
+					t.Errorf("0.85 after %v: %v", before, err)
 				}
-			}()
-			score = first
-			if err := s.Eligible(t.Context()); err == nil {
-				t.Error("0.85 made it eligible again, want it to need 0.9")
 			}
 		})
 	}
+}
+
+// One blip of what the health of all workers is asked of keeps nobody from leading after it, and the reason that is
+// shown is the newest.
+func TestABlipOfTheHealthCheckCostsOnlyItself(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ledger := memory.New(memory.Options{})
+		var why atomic.Value
+		why.Store("")
+		var workers []*worker
+		for _, name := range []string{"a", "b", "c"} {
+			health := &workerlease.Score{Of: func(context.Context) (float64, error) {
+				if text := why.Load().(string); text != "" {
+					return 0, errors.New(text)
+				}
+				return 0.85, nil
+			}}
+			o := named(name, 0)
+			o.Eligible = health.Eligible
+			workers = append(workers, start(t, setup{ledger: ledger.Handle(), Options: o}))
+		}
+		at(12 * time.Minute)
+		for i, text := range []string{"connection reset", "no route"} {
+			why.Store(text)
+			at(15*time.Minute + time.Duration(i)*3*time.Minute)
+			for _, w := range workers {
+				if s := w.Status(); s.Ineligible != text {
+					t.Errorf("not eligible: %q, want %q", s.Ineligible, text)
+				}
+			}
+		}
+		why.Store("")
+		at(time.Hour + time.Minute)
+		led := 0
+		for _, w := range workers {
+			for _, start := range w.starts() {
+				if start >= 20*time.Minute {
+					led++
+				}
+			}
+			if n := len(observed[event.BecameIneligible](w)); n != 1 {
+				t.Errorf("BecameIneligible %d times, want once", n)
+			}
+		}
+		if led != 9 {
+			t.Errorf("%d slots were led from 00:20 to 01:00, want all 9", led)
+		}
+	})
 }

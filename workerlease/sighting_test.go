@@ -29,27 +29,23 @@ func garbled(workerTypes ...string) *memory.Ledger {
 func sightingsIn(t *testing.T, ledger *memory.Ledger) []store.Record {
 	t.Helper()
 	all, _, err := ledger.Tail(t.Context(), store.Sightings, 100)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return all
 }
 
-// claimedAt is when one process a minute, which lives for one claim, gets a lease.
-func claimedAt(t *testing.T, l store.Ledger, o workerlease.Options) time.Duration {
+// claimedAt is when one of the processes that live for one claim each, one after the other, gets a lease.
+func claimedAt(t *testing.T, l store.Ledger, o workerlease.Options, every time.Duration) time.Duration {
 	t.Helper()
 	for {
 		claim, err := workerlease.TryClaim(t.Context(), l, o)
 		if err == nil {
-			if err := claim.Release(t.Context()); err != nil {
-				t.Errorf("Release() = %v", err)
-			}
+			must(t, claim.Release(t.Context()))
 			return since(time.Now())
 		}
 		if since(time.Now()) > 72*time.Hour {
 			t.Fatalf("no claim in three days: %v", err)
 		}
-		time.Sleep(time.Minute)
+		time.Sleep(every)
 	}
 }
 
@@ -72,29 +68,20 @@ func TestSightingsBearWhatIsDoneToThem(t *testing.T) {
 			return l.Handle()
 		},
 		"one by a clock that was ahead": func(_ *testing.T, l *memory.Ledger) store.Ledger {
-			h := &hooked{Ledger: l.Handle(), stamp: func(s *store.Stamp, _ time.Time) {
-				if since(time.Now()) < time.Minute {
-					s.Time = s.Time.Add(2 * time.Hour)
-				}
-			}}
-			return h
+			return stepped(l.Handle(), -1, time.Minute, 2*time.Hour)
 		},
 		"one by a clock that was behind": func(_ *testing.T, l *memory.Ledger) store.Ledger {
-			return &hooked{Ledger: l.Handle(), stamp: func(s *store.Stamp, _ time.Time) {
-				if since(time.Now()) < time.Minute {
-					s.Time = s.Time.Add(-5 * time.Minute)
-				}
-			}}
+			return stepped(l.Handle(), -1, time.Minute, -5*time.Minute)
 		},
 		"a slow store": func(t *testing.T, l *memory.Ledger) store.Ledger {
-			return struck(t, l.Handle(), func(faultstore.Call) faultstore.Fault { return faultstore.Fault{Before: 2 * time.Second} })
+			return struck(t, l.Handle(), eachCall(faultstore.Fault{Before: 2 * time.Second}))
 		},
 	} {
 		bubble(t, name, func(t *testing.T) {
 			ledger := garbled("job")
 			o := workerlease.Options{WorkerType: "job", LeaseInterval: 5 * time.Minute}
 			// The record below the garbage was written ten minutes before it at the earliest.
-			if got := claimedAt(t, spoil(t, ledger), o); got > 15*time.Minute || got < 5*time.Minute {
+			if got := claimedAt(t, spoil(t, ledger), o, time.Minute); got > 15*time.Minute || got < 5*time.Minute {
 				t.Errorf("claimed at %v, want after about ten minutes", got)
 			}
 		})
@@ -170,7 +157,7 @@ func TestAWrongSightingEndsNoTerm(t *testing.T) {
 		at(9*time.Minute + 55*time.Second)
 		head := newest(t, ledger)
 		ledger.Put(garbage(head))
-		behind := &hooked{Ledger: ledger.Handle(), stamp: func(s *store.Stamp, _ time.Time) { s.Time = s.Time.Add(-24 * time.Hour) }}
+		behind := stepped(ledger.Handle(), 0, ever, -24*time.Hour)
 		if _, err := workerlease.TryClaim(t.Context(), behind, named("c", 0)); err == nil {
 			t.Error("c has a lease by a clock that is a day behind")
 		}

@@ -4,18 +4,19 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/benbjohnson/clock"
 
 	"github.com/slotlease/slotlease/internal/race"
+	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/priority"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/memory"
 	"github.com/slotlease/slotlease/testutil/faultstore"
 	"github.com/slotlease/slotlease/workerlease"
+	"github.com/slotlease/slotlease/workerlease/event"
 )
 
 // nearby is the round trip of a worker that is next to the store.
@@ -25,9 +26,7 @@ const nearby = time.Millisecond
 // the rest the way back.
 func away(t *testing.T, inner *memory.Ledger, trip, there time.Duration, o workerlease.Options) *worker {
 	t.Helper()
-	l := struck(t, inner.Handle(), func(faultstore.Call) faultstore.Fault {
-		return faultstore.Fault{Before: there, After: trip - there}
-	})
+	l := struck(t, inner.Handle(), eachCall(faultstore.Fault{Before: there, After: trip - there}))
 	var seed [32]byte
 	copy(seed[:], o.InstanceID)
 	o.Retention = 1000 * time.Hour // The ledger is counted in the end.
@@ -55,6 +54,7 @@ var slotLengths = []time.Duration{time.Second, 10 * time.Second, time.Minute}
 // The worker of the highest priority has the slots up to a round trip of a quarter of a lead,
 // although all others are next to the store.
 func TestTheHighestPriorityWinsHoweverFarTheStoreIs(t *testing.T) {
+	suites.Prove(t, "it simulates for long")
 	for _, slot := range slotLengths {
 		lead := priority.Lead(slot, 0)
 		trips := []time.Duration{lead / 50, lead / 20, lead / 10, lead / 4}
@@ -71,36 +71,6 @@ func TestTheHighestPriorityWinsHoweverFarTheStoreIs(t *testing.T) {
 					}
 					if had := shares(t, inner, slot, 203); had["far"] < 0.99 {
 						t.Errorf("slots had = %v, want 0.99 of them at least by the one of the highest priority", had)
-					}
-				})
-			}
-		}
-	}
-}
-
-// Workers of one priority take turns, each with its part.
-func TestRotateIsFairHoweverFarTheStoreIs(t *testing.T) {
-	slots, off := 2003, 0.1/3
-	if testing.Short() || race.Enabled {
-		slots, off = 203, 0.1
-	}
-	for _, slot := range slotLengths {
-		lead := priority.Lead(slot, 0)
-		for _, trip := range []time.Duration{lead / 20, lead / 4} {
-			for _, p := range []int{0, 3} {
-				bubble(t, fmt.Sprint(slot, "/", trip, "/priority ", p), func(t *testing.T) {
-					inner := memory.New(memory.Options{})
-					o := workerlease.Options{InstanceID: "far", LeaseInterval: slot, TieBreak: priority.Rotate, Priority: p}
-					away(t, inner, trip, trip/2, o)
-					for _, o.InstanceID = range []string{"near", "nearer"} {
-						away(t, inner, nearby, nearby/2, o)
-					}
-					had := shares(t, inner, slot, slots)
-					for _, name := range []string{"far", "near", "nearer"} {
-						if d := had[name] - 1.0/3; d < -off || d > off {
-							t.Errorf("slots had = %v, want a third each", had)
-							break
-						}
 					}
 				})
 			}
@@ -279,63 +249,16 @@ func TestAStoreWithAFastClockAndSlowQueriesIsFoundOut(t *testing.T) {
 func TestWorkIsRecordedAsDoneOnAStoreThatHasBecomeSlow(t *testing.T) {
 	for _, slow := range []time.Duration{time.Second, 4 * time.Second} {
 		bubble(t, fmt.Sprint(slow), func(t *testing.T) {
-			l := faulty(t, func(faultstore.Call) faultstore.Fault {
-				if since(time.Now()) >= 9*time.Minute {
-					return faultstore.Fault{Before: slow}
-				}
-				return faultstore.Fault{}
-			})
+			l := faulty(t, during(9*time.Minute, ever, faultstore.Fault{Before: slow}))
 			o := workerlease.Options{WorkerType: "job", Job: &workerlease.Job{}}
 			w := start(t, setup{Options: o, ledger: l, plain: true, task: func(context.Context, workerlease.Lease) error {
 				time.Sleep(4*time.Minute + 15*time.Second)
 				return nil
 			}})
 			at(10 * time.Minute)
-			if done := observed[workerlease.SlotDone](w); len(done) == 0 {
+			if done := observed[event.SlotDone](w); len(done) == 0 {
 				t.Error("45 s after its end the work is not recorded as done")
 			}
 		})
-	}
-}
-
-// When work ends, appends have become slow, and some reads. The work is done once: what was
-// given up is tried again with more time, although reads are answered soon in between.
-func TestWorkIsDoneOnceOnAStoreThatHasBecomeSlowNowAndThen(t *testing.T) {
-	for _, slow := range []time.Duration{700 * time.Millisecond, 2 * time.Second} {
-		for seed := range uint64(10) {
-			bubble(t, fmt.Sprint(slow, "/", seed), func(t *testing.T) {
-				inner := memory.New(memory.Options{})
-				r := rand.New(rand.NewPCG(seed, 1))
-				var mu sync.Mutex
-				runs, ended := 0, false
-				for _, name := range []string{"a", "b"} {
-					l := struck(t, inner.Handle(), func(c faultstore.Call) faultstore.Fault {
-						mu.Lock()
-						defer mu.Unlock()
-						if ended && (c.Op == faultstore.OpAppend || r.IntN(3) < 2) {
-							return faultstore.Fault{Before: slow}
-						}
-						return faultstore.Fault{Before: nearby}
-					})
-					o := workerlease.Options{WorkerType: "job", InstanceID: name, FailoverWithin: 20 * time.Second, Job: &workerlease.Job{}}
-					start(t, setup{Options: o, ledger: l, plain: true, task: func(ctx context.Context, l workerlease.Lease) error {
-						if since(l.Slot.Start) != 10*time.Minute {
-							return nil
-						}
-						time.Sleep(time.Minute)
-						mu.Lock()
-						defer mu.Unlock()
-						runs, ended = runs+1, true
-						return nil
-					}})
-				}
-				at(14 * time.Minute)
-				mu.Lock()
-				defer mu.Unlock()
-				if runs != 1 {
-					t.Errorf("the work was done %d times, want once", runs)
-				}
-			})
-		}
 	}
 }

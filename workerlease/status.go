@@ -10,6 +10,7 @@ import (
 
 	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/workerlease/event"
 	"github.com/slotlease/slotlease/workerlease/internal/machine"
 )
 
@@ -17,11 +18,11 @@ import (
 type Status struct {
 	WorkerType string
 	InstanceID string
-	// Holding says that a lease is held, and Lease which.
+	// Holding says that a lease is held that is valid now, as IsHolder does, and Lease which.
 	Holding bool
 	Lease   Lease `json:",omitzero"`
-	// Running says that a callback has not returned. Overrunning says that its lease is
-	// over nevertheless, so that the worker claims nothing.
+	// Running says that user code runs: LeaseAllocated has not returned, or the task has been called and has not.
+	// Overrunning says that its lease is over nevertheless: the worker claims nothing then.
 	Running, Overrunning bool
 	// Won is a slot that was won and has not begun; zero if there is none.
 	Won slots.Slot `json:",omitzero"`
@@ -30,14 +31,20 @@ type Status struct {
 	Contending slots.Slot `json:",omitzero"`
 	// Stopped says that the worker has ended.
 	Stopped bool
+	// Stuck is how long the worker has done nothing although something was due; 0 if less than a second. It
+	// waits for the Observer or Callbacks.Error to return, for an operation on the store that has not ended by its
+	// time-out, or for its process to run. Meanwhile it claims, extends and releases nothing. From StuckAfter on,
+	// Blocked names what it waits for.
+	Stuck time.Duration `json:",omitzero"`
 
 	// StoreTime is the best guess of store time when Status was called, and Uncertainty
 	// how far it may be off; zero until the store has answered.
 	StoreTime   time.Time `json:",omitzero"`
 	Uncertainty time.Duration
-	// Blocked says why nothing can begin although the store answers: its time is in
-	// question, the newest record of the ledger can't be obeyed, or it leaves nothing to claim
-	// for more than a day after the slot. It is empty otherwise.
+	// Blocked says why nothing can begin although the store answers: the worker is stuck, the store's time is in
+	// question, the newest record of the ledger can't be obeyed, it leaves nothing to claim
+	// for more than a day after the slot, or records were lost, or may be, under which others may yet work. It is
+	// empty otherwise.
 	Blocked string `json:",omitzero"`
 	// Ineligible says why Options.Eligible finds the worker unfit to lead; empty if it is fit, or
 	// was not asked. It doesn't make the worker unhealthy.
@@ -50,7 +57,7 @@ type Status struct {
 	// Effective is the priority by which the worker claims its slot: its own, unless it steps back or has
 	// another by Options.Policy.
 	Effective int
-	// Warning is a shortcoming that the store describes (see store.Warner); empty if there is
+	// Warning is a shortcoming that the store describes (see store.Description); empty if there is
 	// none. It doesn't make the worker unhealthy.
 	Warning string `json:",omitzero"`
 	// SampleAge is how old the newest sample of store time is.
@@ -63,10 +70,22 @@ type Status struct {
 	// Allocated, Lost and Missed count slots: those with a lease, those that another won,
 	// and those that passed without a holder that this worker knows of.
 	Allocated, Lost, Missed int
+	// Failed counts attempts of this worker that failed, and those of others that it has found lost (see event.AttemptLost).
+	// Skipped counts slots whose job was not begun because an earlier run went on, and GivenUp those that have
+	// used up Job.MaxAttempts. None of it makes the worker unhealthy.
+	Failed, Skipped, GivenUp int
 
-	// DoneUntil is up to when the jobs of all slots are done, in store time, as far as this worker
-	// knows; zero if none is.
+	// DoneUntil is the end of the newest slot of this worker's schedule whose job is done, in store
+	// time, as far as it knows; zero if none is.
 	DoneUntil time.Time `json:",omitzero"`
+	// Due is up to when the next slot after that, or the first one of this worker if none is done, may begin, in store time.
+	// While a holder is known it is the end of that slot at least. Once it has passed, the job hasn't been done for
+	// longer than its schedule allows. Zero without a Job, or if it isn't known.
+	Due time.Time `json:",omitzero"`
+
+	// Mismatch says that another worker of the type has other slots, as ScheduleMismatch.Text does, for up
+	// to a slot after the one that showed it; empty otherwise. It doesn't make the worker unhealthy.
+	Mismatch string `json:",omitzero"`
 
 	// Charges is what the store has billed for this worker's operations; nil if it bills
 	// nothing.
@@ -108,13 +127,16 @@ func (c *Charges) add(op string, units float64) {
 }
 
 // Healthy reports that the store has answered at least once, and not failed three times in
-// a row just now, that the worker is not stopped or blocked, and that its user code doesn't
-// overrun.
+// a row just now, that the worker is not stopped or blocked, and that it is alive.
 // Holding no lease is healthy. Use it for alerts and readiness. For a liveness probe use
-// Overrunning alone, because a restart doesn't fix a store.
+// Alive, because a restart doesn't fix a store.
 func (s Status) Healthy() bool {
-	return !s.Stopped && !s.Overrunning && s.Blocked == "" && s.Failures < 3 && !s.StoreTime.IsZero()
+	return !s.Stopped && s.Alive() && s.Blocked == "" && s.Failures < 3 && !s.StoreTime.IsZero()
 }
+
+// Alive is the pulse of the worker: it goes round, since it is stuck for less than StuckAfter, and its user code
+// doesn't overrun. A restart of its process helps if not. A worker that has stopped is alive.
+func (s Status) Alive() bool { return !s.Overrunning && s.Stuck < StuckAfter }
 
 // String is one line for a person.
 func (s Status) String() string {
@@ -137,6 +159,17 @@ func (s Status) String() string {
 	if s.Ineligible != "" {
 		parts = append(parts, "not eligible: "+s.Ineligible)
 	}
+	if s.Mismatch != "" {
+		parts = append(parts, s.Mismatch)
+	}
+	for _, c := range []struct {
+		n    int
+		what string
+	}{{s.Missed, "missed"}, {s.Skipped, "skipped"}, {s.Failed, "failed"}, {s.GivenUp, "given up"}} {
+		if c.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", c.n, c.what))
+		}
+	}
 	for _, o := range s.Orders {
 		parts = append(parts, o.String())
 	}
@@ -148,40 +181,49 @@ func (s Status) String() string {
 
 // progress is how far a worker has come, for its Status: in short, since there may be many workers.
 type progress struct {
-	held                              *activeLease // nil: none is
 	running, overrunning, stopped     bool
 	won, contending                   slots.Slot
 	failures, allocated, lost, missed int
+	failed, skipped, givenUp          int
+	first                             slots.Slot // the first one that the worker contended for
 	effective                         int
 	lastError, ineligible             error
 	orders                            string
 	charges                           Charges
 	doneUntil                         time.Time
+	mismatch                          machine.Mismatched
 }
 
-// Status returns what the worker is doing. It asks nobody, and never blocks for long.
+// Status returns what the worker is doing. It doesn't ask the store, and never blocks for long.
 func (w *WorkerLease) Status() Status {
+	if !w.started() {
+		return Status{Stopped: true}
+	}
 	w.mu.Lock()
 	p := w.progress
 	s := Status{
 		WorkerType: w.options.WorkerType, InstanceID: w.options.InstanceID,
-		Holding: p.held != nil, Running: p.running, Overrunning: p.overrunning, Won: p.won, Contending: p.contending, Stopped: p.stopped,
-		Failures: p.failures, LastError: p.lastError, Allocated: p.allocated, Lost: p.lost, Missed: p.missed, Effective: p.effective, DoneUntil: p.doneUntil, Charges: maps.Clone(p.charges),
+		Running: p.running, Overrunning: p.overrunning, Won: p.won, Contending: p.contending, Stopped: p.stopped,
+		Failures: p.failures, LastError: p.lastError, Allocated: p.allocated, Lost: p.lost, Missed: p.missed, Failed: p.failed, Skipped: p.skipped, GivenUp: p.givenUp, Effective: p.effective, DoneUntil: p.doneUntil, Charges: maps.Clone(p.charges),
 	}
-	if s.Holding {
-		s.Lease = p.held.lease()
+	if h := w.held(); h != nil {
+		s.Holding, s.Running, s.Lease = true, h.atWork(), h.lease()
 	}
 	if p.ineligible != nil {
 		s.Ineligible = p.ineligible.Error()
 	}
-	timeUnknown, poison, block := w.timeUnknown, w.poison, w.block
+	obstacles := w.obstacles
 	orders := store.Record{Orders: p.orders}
 	w.mu.Unlock()
+	s.Due = w.dueBy(p)
 	s.Warning = w.client.warning()
 	why := "its clock has jumped"
 	if now := w.now(); now.Known() {
 		s.StoreTime, s.Uncertainty = now.Mid(), now.Uncertainty()
 		s.Orders = orders.OrdersAt(now.Earliest)
+		if m := p.mismatch; m.Schedule != "" && s.StoreTime.Before(m.Theirs.End.Add(max(m.Theirs.Length(), m.Ours.Length()))) {
+			s.Mismatch = event.ScheduleMismatch{Ours: w.options.Schedule.String(), Theirs: m.Schedule, Holder: m.Holder, OurSlot: m.Ours, TheirSlot: m.Theirs}.Text()
+		}
 		for _, o := range s.Orders {
 			if w.machine.Bars(o) {
 				s.Paused = o.String()
@@ -195,45 +237,85 @@ func (w *WorkerLease) Status() Status {
 		}
 		w.client.mu.Unlock()
 	}
-	switch {
-	case timeUnknown:
-		s.Blocked = fmt.Sprintf("store time is unknown by ±%v, because %s", round(s.Uncertainty), why)
-	case poison != 0:
-		s.Blocked = fmt.Sprintf("record %d can't be obeyed", poison)
-	case block.Seq != 0 && s.StoreTime.Before(block.Until) && block.Done:
-		s.Blocked = fmt.Sprintf("record %d says that all slots up to %s are done", block.Seq, store.Format(block.Until))
-	case block.Seq != 0 && s.StoreTime.Before(block.Until):
-		s.Blocked = fmt.Sprintf("blocked until %s by record %d, whose window lasts until then", store.Format(block.Until), block.Seq)
+	s.Blocked = obstacles.text(s.StoreTime, s.Uncertainty, why)
+	var waitsFor string
+	if s.Stuck, waitsFor = w.stuck(); s.Stuck >= StuckAfter {
+		s.Blocked = fmt.Sprintf("it has been stuck for %v: %s has not returned", s.Stuck.Round(time.Second), waitsFor)
 	}
 	return s
 }
 
-// publish makes the state visible to Status. A lease that begins by the actions is counted in the same
-// step: who sees Holding sees it in Allocated.
-func (w *WorkerLease) publish(latest time.Time, actions ...machine.Action) {
+// obstacles are why nothing can begin although the store answers.
+type obstacles struct {
+	timeUnknown bool
+	poison      int64 // its seq
+	block       machine.Block
+	lost        int64     // the seq of a record that is gone
+	unsure      time.Time // up to when others may work under what was lost
+}
+
+// text is Status.Blocked at a time; why is why that is uncertain.
+func (o obstacles) text(now time.Time, uncertainty time.Duration, why string) string {
+	switch {
+	case o.timeUnknown:
+		return fmt.Sprintf("store time is unknown by ±%v, because %s", round(uncertainty), why)
+	case o.poison != 0:
+		return fmt.Sprintf("record %d can't be obeyed", o.poison)
+	case o.lost != 0 && now.Before(o.unsure):
+		return fmt.Sprintf("the store went back: record %d is gone, and another worker may still work by it, so nothing is claimed before %s", o.lost, store.Format(o.unsure))
+	case now.Before(o.unsure):
+		return fmt.Sprintf("the store's history has another name: another worker may still work by records that it lost, so nothing is claimed before %s", store.Format(o.unsure))
+	case o.block.Seq != 0 && now.Before(o.block.Until) && o.block.Done:
+		return fmt.Sprintf("record %d says that all slots up to %s are done", o.block.Seq, store.Format(o.block.Until))
+	case o.block.Seq != 0 && now.Before(o.block.Until):
+		return fmt.Sprintf("blocked until %s by record %d, whose window lasts until then", store.Format(o.block.Until), o.block.Seq)
+	}
+	return ""
+}
+
+// dueBy is Status.Due.
+func (w *WorkerLease) dueBy(p progress) time.Time {
+	slot := p.first
+	if !p.doneUntil.IsZero() {
+		if slot = w.options.Schedule.At(p.doneUntil); slot.Start.Before(p.doneUntil) {
+			slot = w.options.Schedule.Next(slot.Start)
+		}
+	}
+	if w.options.Job == nil || slot.IsZero() {
+		return time.Time{}
+	}
+	due := w.machine.StartBy(slot)
+	if _, held := w.Holder(); held && due.Before(slot.End) {
+		due = slot.End
+	}
+	return due
+}
+
+// publish makes the state visible to Status.
+func (w *WorkerLease) publish(latest time.Time) {
 	s := &w.state
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.unreleased = s.Unreleased(latest)
 	p := &w.progress
-	for _, a := range actions {
-		if tell, ok := a.(machine.Tell); ok && tell.Note.What == machine.Allocated {
-			p.allocated++
-		}
-	}
-	p.held = nil
-	if h := w.active.Load(); h != nil && !s.Hold.Held.IsZero() && h.term.Load().Claim == s.Hold.Held.Claim {
-		p.held = h
-		h.done.Store(w.machine.Once && w.machine.Rules.IsDone(s.View.Carried, h.term.Load().Slot))
-	}
+	h := w.active.Load()
+	holding := h != nil && !s.Hold.Held.IsZero() && h.term.Load().Claim == s.Hold.Held.Claim
 	p.running, p.overrunning = s.Hold.Running, s.Hold.Running && s.Hold.Held.IsZero() && s.Hold.Overran
-	p.doneUntil = s.View.Carried.DoneUntil
-	p.won, p.contending = s.Hold.Next.Slot, s.Bid.Slot
+	p.doneUntil = w.machine.DoneUntil(s.View.Carried)
+	p.mismatch = s.View.Mismatch
+	p.won, p.contending, p.first = s.Hold.Next.Slot, s.Bid.Slot, s.Bid.First
 	p.orders = s.View.Carried.Orders
 	p.failures, p.effective = s.Retries.Failures, w.machine.Effective(s)
 	if w.attendee != nil {
-		w.attendee.publish(&w.machine, s, p.held != nil)
+		w.attendee.publish(&w.machine, s, holding)
 	}
-	w.timeUnknown, w.poison, w.block = s.Clock.Unknown(), s.View.Watch.Seq, s.View.Block
+	o := &w.obstacles
+	*o = obstacles{timeUnknown: s.Clock.Unknown(), poison: s.View.Watch.Seq, block: s.View.Block, unsure: s.View.Unsure}
+	if s.View.Loss.Told {
+		o.lost = s.View.Loss.Was.Seq
+		if o.unsure.Before(s.View.Loss.Until) {
+			o.unsure = s.View.Loss.Until
+		}
+	}
 	p.stopped = s.Bid.Stage == machine.Halted
 }

@@ -15,7 +15,9 @@ import (
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/sqlite"
 	"github.com/slotlease/slotlease/testutil/clocks"
+	"github.com/slotlease/slotlease/testutil/faultstore"
 	"github.com/slotlease/slotlease/workerlease"
+	"github.com/slotlease/slotlease/workerlease/event"
 )
 
 // machineClock plays the real clock of a machine in a bubble: the store and the workers read its boot
@@ -32,41 +34,22 @@ func (machineClock) Reads(boottime.Machine) {}
 func onMachine(t *testing.T, path string, c clock.Clock) store.Ledger {
 	t.Helper()
 	l, err := sqlite.Open(t.Context(), sqlite.Options{Path: path, Clock: c, BootID: "machine"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() {
-		if err := l.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
+		must(t, l.Close(context.Background()))
 	})
+	must(t, l.Init(t.Context()))
 	return l
 }
 
 // slower makes each call take a while before it reaches the store and after.
-type slower struct {
-	store.Ledger
-	way time.Duration
-}
-
-func (s slower) Now(ctx context.Context) (store.Stamp, error) {
-	time.Sleep(s.way)
-	defer time.Sleep(s.way)
-	return s.Ledger.Now(ctx)
-}
-
-func (s slower) Tail(ctx context.Context, workerType string, limit int) ([]store.Record, store.Stamp, error) {
-	time.Sleep(s.way)
-	defer time.Sleep(s.way)
-	return s.Ledger.Tail(ctx, workerType, limit)
+func slower(t *testing.T, l store.Ledger, way time.Duration) store.Ledger {
+	return struck(t, l, eachCall(faultstore.Fault{Before: way, After: way}))
 }
 
 // gaps are the times at which nobody works, between a lease and the next one.
 func gaps(workers ...*worker) (out []time.Duration) {
-	var all []turn
-	for _, w := range workers {
-		all = append(all, w.history()...)
-	}
+	all := turnsOf(workers...)
 	for i := range all {
 		for j := range all {
 			if all[j].lease.Start.Equal(all[i].lease.Expiry) {
@@ -104,7 +87,7 @@ func TestOnOneMachineTheGapAtABoundaryIsTheMarginHoweverLongTheLeadIs(t *testing
 			}
 			var both []*worker
 			for i, name := range []string{"a", "b"} {
-				l := slower{onMachine(t, path, machine), time.Duration(i) * time.Millisecond}
+				l := slower(t, onMachine(t, path, machine), time.Duration(i)*time.Millisecond)
 				o := named(name, 0)
 				o.LeaseInterval, o.Lead, o.Margin, o.TieBreak = c.slot, c.lead, c.margin, priority.Rotate
 				both = append(both, start(t, setup{ledger: l, clock: local, Options: o}))
@@ -146,7 +129,7 @@ func TestOnOneMachineALeaseIsOverWithinASecondOfWakingFromASuspend(t *testing.T)
 		if u := w.turn(t, 0); u.cause != workerlease.ErrLeaseExpired || u.expiries != 1 {
 			t.Errorf("within 1 s: cause %v, %d expiries, want %v, 1", u.cause, u.expiries, workerlease.ErrLeaseExpired)
 		}
-		if e := observed[workerlease.ClockJump](w); len(e) != 0 {
+		if e := observed[event.ClockJump](w); len(e) != 0 {
 			t.Errorf("ClockJump events = %+v, want none", e)
 		}
 	})
@@ -193,32 +176,24 @@ func TestTheSystemClockIsThatOfSQLiteOnTheSameMachine(t *testing.T) {
 	}{"the default": {nil, true}, "the system clock": {system, true}, "a clock around it": {ofItsOwn{system}, false}} {
 		t.Run(name, func(t *testing.T) {
 			l, err := sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(t.TempDir(), "ledger.db")})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			sampled := make(chan struct{}, 100)
-			client := workerlease.NewClient(slower{l, 5 * time.Millisecond}, workerlease.ClientOptions{Clock: c.clock, Observer: workerlease.ObserverFunc(func(e workerlease.Event) {
-				if _, ok := e.(workerlease.ClockSample); ok {
+			client := workerlease.NewClient(slower(t, l, 5*time.Millisecond), workerlease.ClientOptions{Clock: c.clock, Observer: event.ObserverFunc(func(e event.Event) {
+				if _, ok := e.(event.ClockSample); ok {
 					sampled <- struct{}{}
 				}
 			})})
 			w, err := client.StartLeasing(t.Context(), workerlease.Options{WorkerType: "job", LeaseInterval: time.Hour}, workerlease.Callbacks{
 				LeaseAllocated: func(context.Context, workerlease.Lease) {},
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			<-sampled
 			u := w.Status().Uncertainty
 			if c.same && u > time.Microsecond || !c.same && u < 5*time.Millisecond {
 				t.Errorf("Uncertainty = %v, want half a microsecond: %v, else half of the round trip of 10ms", u, c.same)
 			}
-			if err := w.StopLeasing(t.Context()); err != nil {
-				t.Error(err)
-			}
-			if err := l.Close(t.Context()); err != nil {
-				t.Error(err)
-			}
+			must(t, w.StopLeasing(t.Context()))
+			must(t, l.Close(t.Context()))
 		})
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/slotlease/slotlease/store/memory"
 	"github.com/slotlease/slotlease/testutil/faultstore"
 	"github.com/slotlease/slotlease/workerlease"
+	"github.com/slotlease/slotlease/workerlease/event"
 )
 
 // newest is the head of the ledger.
@@ -73,9 +74,7 @@ func TestStopLeasingReleasesAfterTheCodeHasReturned(t *testing.T) {
 			},
 		})
 		at(6 * time.Minute)
-		if err := w.StopLeasing(t.Context()); err != nil {
-			t.Fatalf("StopLeasing: %v", err)
-		}
+		must(t, w.StopLeasing(t.Context()))
 		u := w.turn(t, 0)
 		if u.ended != 6*time.Minute || u.cause != workerlease.ErrStopped || u.why != workerlease.Stopped || u.expiries != 1 {
 			t.Errorf("turn = %+v, want stopped at once", u)
@@ -90,40 +89,15 @@ func TestStopLeasingReleasesAfterTheCodeHasReturned(t *testing.T) {
 		if got := since(r.WindowEnd); got < expired || got > expired+2*time.Millisecond || !r.WindowStart.Equal(r.WindowEnd) {
 			t.Errorf("released at %v, want right after both callbacks returned at %v", got, expired)
 		}
-		if e := observed[workerlease.Released](w); len(e) != 1 || e[0].Seq != r.Seq || !e[0].At.Equal(r.WindowEnd) {
+		if e := observed[event.Released](w); len(e) != 1 || e[0].Seq != r.Seq || !e[0].At.Equal(r.WindowEnd) {
 			t.Errorf("Released events = %+v, want one of seq %d", e, r.Seq)
 		}
 
 		// What was freed is free at once for those who join.
-		other := start(t, setup{ledger: ledger, Options: workerlease.Options{JoinMidSlot: true}})
+		other := start(t, setup{ledger: ledger, joins: true})
 		at(7 * time.Minute)
 		if v := other.turn(t, 0); since(v.lease.Slot.Start) != 5*time.Minute || v.lease.Token <= u.lease.Token {
 			t.Errorf("the next lease = %+v, want the rest of the slot with a higher token", v.lease)
-		}
-	})
-}
-
-func TestStopLeasingWithTheNextSlotClaimedFreesOnlyThat(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ledger := memory.New(memory.Options{})
-		w := start(t, setup{ledger: ledger, Options: named("first", 0)})
-		at(9*time.Minute + 55*time.Second)
-		if won := w.Status().Won; since(won.Start) != 10*time.Minute {
-			t.Fatalf("Status().Won = %v, want the slot of 10m", won)
-		}
-		w.stop(t)
-		if r := newest(t, ledger); r.Kind != store.KindRelease || since(r.WindowEnd) != 10*time.Minute+time.Millisecond {
-			t.Errorf("head = %v at %v, want a release 1 ms into the next slot", r.Kind, since(r.WindowEnd))
-		}
-		other := start(t, setup{ledger: ledger, Options: workerlease.Options{InstanceID: "second", JoinMidSlot: true}})
-		at(16 * time.Minute)
-		for _, u := range other.history() {
-			if u.allocated < 10*time.Minute {
-				t.Errorf("another was allocated at %v, within the slot that was not freed", u.allocated)
-			}
-		}
-		if n := len(other.history()); n == 0 {
-			t.Error("nobody took over")
 		}
 	})
 }
@@ -198,9 +172,7 @@ func TestStopLeasingMayBeCalledTwiceAndConcurrently(t *testing.T) {
 		var wg sync.WaitGroup
 		for range 10 {
 			wg.Go(func() {
-				if err := w.StopLeasing(t.Context()); err != nil {
-					t.Errorf("StopLeasing: %v", err)
-				}
+				must(t, w.StopLeasing(t.Context()))
 			})
 		}
 		wg.Wait()
@@ -271,7 +243,7 @@ func TestAStopThatFailedIsAlwaysReported(t *testing.T) {
 			ledger.Break(faultstore.Down())
 			cancel()
 			<-w.Done()
-			if n, reported := len(observed[workerlease.StopFailed](w)), w.count(workerlease.ErrNotReleased); n != 1 || reported != 1 {
+			if n, reported := len(observed[event.StopFailed](w)), w.count(workerlease.ErrNotReleased); n != 1 || reported != 1 {
 				t.Errorf("%d events and %d errors of a stop that failed, want one each", n, reported)
 			}
 		})
@@ -290,5 +262,18 @@ func TestAStopBeforeAnyLeaseSpeaksOfNone(t *testing.T) {
 		if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, workerlease.ErrNotReleased) || !strings.Contains(err.Error(), "has not ended") {
 			t.Errorf("StopLeasing() = %v, want the deadline, and no lease", err)
 		}
+	})
+}
+
+func TestStopLeasingKeepsItsDeadlineAlsoWhileAnObserverBlocks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		blocked := make(chan struct{})
+		w := start(t, setup{observe: func(event.Event) { <-blocked }})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := w.StopLeasing(ctx); !errors.Is(err, context.DeadlineExceeded) || time.Since(t0) > time.Second {
+			t.Errorf("StopLeasing = %v after %v, want its deadline kept", err, time.Since(t0))
+		}
+		close(blocked)
 	})
 }

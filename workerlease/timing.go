@@ -6,7 +6,6 @@ import (
 
 	"github.com/slotlease/slotlease/priority"
 	"github.com/slotlease/slotlease/slots"
-	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease/internal/machine"
 )
 
@@ -14,10 +13,6 @@ import (
 // taken to differ at most: 1 ms per second. Where the store goes by the worker's own clock, and its stamps
 // say so, they don't differ (see [store.Stamp]).
 const MaxClockDrift = machine.MaxDrift
-
-// HeadMaxAge is how long ago a worker has read its ledger, at most, when it extends a part
-// of a slot: 2 min. After that it reads the ledger again first.
-const HeadMaxAge = machine.HeadAge
 
 // Timing is what follows from a worker's options: when claims open, when leases are
 // extended, and how often a worker asks its store. It is for planning and for display.
@@ -57,7 +52,7 @@ func (o Options) Timing() (Timing, error) {
 	c := resolved.machine(&machine.Standard).Config
 	_, extending := c.SampleAges(0)
 	t := Timing{
-		Options: resolved, ShortestSlot: shortestSlot(resolved.Schedule),
+		Options: resolved, ShortestSlot: slots.Shortest(resolved.Schedule),
 		ExtendEarly: c.Early(), LongestPart: c.LongestPart(), ExtendSampleAge: extending,
 		TrimEvery: c.Rules.TrimEvery, TrimKeep: c.Rules.Keep, config: c,
 	}
@@ -65,14 +60,26 @@ func (o Options) Timing() (Timing, error) {
 }
 
 // Lead is how long before the start of a slot its claims open.
-func (t Timing) Lead(slot slots.Slot) time.Duration { return t.config.LeadOf(slot) }
+func (t Timing) Lead(slot slots.Slot) time.Duration {
+	if t.config.Schedule == nil {
+		return 0 // Options.Timing has not made it.
+	}
+	return t.config.LeadOf(slot)
+}
 
 // LeadAfter is the lead of a slot that follows one of a length.
 func (t Timing) LeadAfter(length time.Duration) time.Duration { return t.config.LeadAfter(length) }
 
+// StartWithin is how late the first attempt at a slot may begin, with a Job: Job.StartWithin or, if that
+// isn't set, a quarter of the slot, at most 1 h.
+func (t Timing) StartWithin(slot slots.Slot) time.Duration { return t.config.StartsWithin(slot) }
+
 // ClaimSampleAge is how old a worker's newest sample of store time may be when it claims
 // a slot with a lead. It takes another sample if it is older.
 func (t Timing) ClaimSampleAge(lead time.Duration) time.Duration {
+	if t.config.Rules == nil {
+		return 0
+	}
 	claiming, _ := t.config.SampleAges(lead)
 	return claiming
 }
@@ -102,17 +109,21 @@ func (t Timing) Parts(slot slots.Slot) []slots.Slot {
 func (t Timing) PartsBefore(open time.Duration) int64 { return t.config.PartsBefore(open) }
 
 // ExtendsBefore is how long before its end a worker extends a lease, at the latest,
-// unless another takes over: 0 if it doesn't. slot is the lease's newest slot, and end the
-// end of its window, as in [Lease].
+// unless another takes over: 0 if it doesn't. slot is the lease's newest slot, or that of its job, and end
+// the end of its window, as in [Lease].
 func (t Timing) ExtendsBefore(slot slots.Slot, end time.Time) time.Duration {
+	finishes := t.config.Once && t.config.Finishes
+	if finishes && end.After(slot.End) {
+		slot = t.config.Schedule.At(end.Add(-1)) // The run goes on after its own.
+	}
 	if end.Before(slot.End) {
 		return t.ExtendEarly
 	}
-	if !t.Options.Continuous {
+	if !t.Options.Continuous && !finishes {
 		return 0
 	}
 	lead := t.LeadAfter(slot.Length())
-	if t.Options.NoFailback {
+	if t.Options.NoFailback || finishes {
 		return lead
 	}
 	// However slow the store is, the worker's turn comes no later than this.
@@ -133,26 +144,5 @@ func presenceInterval(shortest time.Duration) time.Duration {
 	return min(max(shortest, presenceEvery), mostPresence)
 }
 
-// CheckHead reports why workers would not obey a record as the newest of its ledger at a
-// store time; nil if they would, as far as the record alone shows: they also compare it with
-// the one below. Workers never follow such a record: see [Poison].
-func CheckHead(r store.Record, storeTime time.Time) error {
-	return machine.Unfit(store.Record{}, r, storeTime)
-}
-
 // typicalYear is where slots are looked at to check options: the same for every worker.
 var typicalYear = time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
-
-// shortestSlot looks at slots of one typical stretch of time, the same for every
-// worker: enough for all of a week of any cron schedule that fires hourly.
-func shortestSlot(s slots.Schedule) time.Duration {
-	shortest := time.Duration(1<<63 - 1)
-	n := 0
-	for slot := range slots.Upcoming(s, typicalYear) {
-		shortest = min(shortest, slot.Length())
-		if n++; n == 200 {
-			break
-		}
-	}
-	return shortest
-}

@@ -50,9 +50,7 @@ func TestResolvedOptionsHaveAllDefaultsAndResolveToThemselves(t *testing.T) {
 	job := &workerlease.Job{MaxAttempts: 3, MinRetry: time.Minute}
 	o := workerlease.Options{WorkerType: "job", LeaseInterval: 10 * time.Minute, Job: job}
 	r, err := o.Resolved()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if r.Schedule.String() != "every 10m" || r.InstanceID == "" || r.FailoverWithin != time.Minute || r.Margin != 250*time.Millisecond ||
 		r.MinBackoff != 100*time.Millisecond || r.MaxBackoff != 5*time.Second || r.Retention != workerlease.DefaultRetention {
 		t.Errorf("resolved options = %+v", r)
@@ -78,9 +76,7 @@ func TestTimingFollowsFromOptions(t *testing.T) {
 		t.Helper()
 		o.WorkerType = "job"
 		timing, err := o.Timing()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return timing
 	}
 	plain := timing(workerlease.Options{})
@@ -108,30 +104,4 @@ func TestTimingFollowsFromOptions(t *testing.T) {
 	last := timing(workerlease.Options{Continuous: true, Priority: priority.Lowest})
 	equal(t, "extensions over a boundary", []time.Duration{leads.ExtendsBefore(slot, slot.End), last.ExtendsBefore(slot, slot.End)},
 		10*time.Second, 10*time.Second-7*(10*time.Second/9))
-}
-
-func TestCheckHeadRefusesWhatWorkersDo(t *testing.T) {
-	now := time.Date(2025, 1, 1, 12, 0, 0, 0, time.UTC)
-	good := store.Record{
-		WorkerType: "job", Seq: 7, Kind: store.KindGrant, InstanceID: "a", Claim: "c",
-		WindowStart: now, WindowEnd: now.Add(time.Minute), Token: now.UnixMilli(),
-	}
-	for name, test := range map[string]struct {
-		change func(*store.Record)
-		want   string
-	}{
-		"good":           {func(*store.Record) {}, ""},
-		"a full ledger":  {func(r *store.Record) { r.Seq = store.MaxSeq }, "the ledger is full"},
-		"far ahead":      {func(r *store.Record) { r.WindowStart, r.WindowEnd = now.Add(61*time.Minute), now.Add(62*time.Minute) }, "ahead of store time"},
-		"a long window":  {func(r *store.Record) { r.WindowEnd = now.Add(367 * 24 * time.Hour) }, "window is"},
-		"a high token":   {func(r *store.Record) { r.Token = now.Add(2 * time.Hour).UnixMilli() }, "token"},
-		"no worker type": {func(r *store.Record) { r.WorkerType = "" }, "worker type"},
-	} {
-		r := good
-		test.change(&r)
-		err := workerlease.CheckHead(r, now)
-		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
-			t.Errorf("%s: %v, want %q", name, err, test.want)
-		}
-	}
 }

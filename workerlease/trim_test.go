@@ -3,12 +3,14 @@ package workerlease_test
 import (
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/memory"
 	"github.com/slotlease/slotlease/testutil/faultstore"
 	"github.com/slotlease/slotlease/workerlease"
+	"github.com/slotlease/slotlease/workerlease/operate"
 )
 
 func TestTrimDeletesWhatALaterRecordShowsToBeOld(t *testing.T) {
@@ -39,7 +41,7 @@ func TestTrimDeletesWhatALaterRecordShowsToBeOld(t *testing.T) {
 			}
 			at(c.now)
 			counter := faultstore.NewCounter(l.Handle())
-			n, err := workerlease.Trim(t.Context(), counter, workerlease.TrimOptions{WorkerType: "job", Retention: c.retention})
+			n, err := operate.On(counter).Trim(t.Context(), "job", c.retention)
 			if got := records(t, l)[0].Seq; err != nil || got != c.want || int64(n) != c.want-c.first {
 				t.Errorf("Trim() = %d, %v, the oldest record is %d, want %d", n, err, got, c.want)
 			}
@@ -55,43 +57,31 @@ func TestTrimDeletesWhatALaterRecordShowsToBeOld(t *testing.T) {
 		}
 		l.Put(store.Record{WorkerType: "job", Seq: 2000, Defect: "not a record"})
 		at(3000 * time.Minute)
-		if n, err := workerlease.Trim(t.Context(), l, workerlease.TrimOptions{WorkerType: "job"}); n != 0 || !errors.Is(err, workerlease.ErrUnfitHead) {
+		if n, err := operate.On(l).Trim(t.Context(), "job", 0); n != 0 || !errors.Is(err, operate.ErrUnfitHead) {
 			t.Errorf("Trim() = %d, %v, want ErrUnfitHead", n, err)
 		}
 	})
 	bubble(t, "bad options", func(t *testing.T) {
 		l := memory.New(memory.Options{})
-		for _, o := range []workerlease.TrimOptions{{}, {WorkerType: "job", Retention: time.Hour}} {
-			if _, err := workerlease.Trim(t.Context(), l, o); !errors.Is(err, workerlease.ErrOptions) {
-				t.Errorf("Trim(%+v) = %v, want ErrOptions", o, err)
+		for name, retention := range map[string]time.Duration{"": 0, "job": time.Hour} {
+			if _, err := operate.On(l).Trim(t.Context(), name, retention); !errors.Is(err, workerlease.ErrOptions) {
+				t.Errorf("Trim(%q, %v) = %v, want ErrOptions", name, retention, err)
 			}
 		}
 	})
 }
 
-// Members of a group join its lease, although an order stands above the grant.
-func TestAGroupJoinsUnderAnOrder(t *testing.T) {
-	bubble(t, "", func(t *testing.T) {
+func TestRecordsAreTrimmedAlsoWhenGrantsAndReleasesAlternate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		l := memory.New(memory.Options{})
-		member := func(name string) *worker {
-			o := named(name, 0)
-			o.Group = "eu"
-			return start(t, setup{Options: o, ledger: l.Handle()})
+		for range 600 {
+			w := start(t, setup{ledger: l, Options: workerlease.Options{LeaseInterval: time.Minute, Retention: 2 * time.Hour}})
+			time.Sleep(time.Minute + 10*time.Second)
+			must(t, w.StopLeasing(t.Context()))
+			time.Sleep(50 * time.Second)
 		}
-		a := member("a")
-		at(6 * time.Minute)
-		pause(t, l.Handle(), 20*time.Minute, false)
-		b := member("b")
-		at(7 * time.Minute)
-		if len(a.history()) != 1 || len(b.history()) != 1 || b.turn(t, 0).lease.Token != a.turn(t, 0).lease.Token {
-			t.Errorf("a had %d leases and b %d, want one that they share", len(a.history()), len(b.history()))
-		}
-		if _, err := workerlease.AskRelease(t.Context(), l.Handle(), workerlease.ReleaseOptions{WorkerType: "job"}); !errors.Is(err, workerlease.ErrNoTerm) {
-			t.Errorf("AskRelease() of a group's lease = %v, want ErrNoTerm", err)
-		}
-		at(11 * time.Minute)
-		if a.Status().Holding || b.Status().Holding || a.turn(t, 0).ended == 0 {
-			t.Error("the group holds the lease in a pause")
+		if head, left := newest(t, l).Seq, len(records(t, l)); head < 1000 || left > int(head)/2 {
+			t.Errorf("%d records are left at seq %d", left, head)
 		}
 	})
 }

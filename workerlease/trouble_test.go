@@ -1,6 +1,7 @@
 package workerlease_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"github.com/slotlease/slotlease/priority"
 	"github.com/slotlease/slotlease/store/memory"
 	"github.com/slotlease/slotlease/workerlease"
+	"github.com/slotlease/slotlease/workerlease/event"
 )
 
 // A worker of the highest priority whose code fails leaves nine in ten slots to the next one, and has them
@@ -39,10 +41,7 @@ func TestWhoAlwaysFailsLeavesTheSlotsToOthers(t *testing.T) {
 				}
 				for ctx.Err() == nil {
 					l.Progress()
-					select {
-					case <-ctx.Done():
-					case <-time.After(time.Second):
-					}
+					_ = waits(ctx, time.Second)
 				}
 				return nil
 			})
@@ -55,7 +54,7 @@ func TestWhoAlwaysFailsLeavesTheSlotsToOthers(t *testing.T) {
 			if n, m := first.Load(), second.Load(); n > 40 || m < 360 || n < 10 {
 				t.Errorf("%d slots in the hands of who fails, and %d in those of the other, want less than a tenth", n, m)
 			}
-			told := observed[workerlease.SteppedBack](a.worker)
+			told := observed[event.SteppedBack](a.worker)
 			if len(told) == 0 || told[0].Failures != 3 || told[0].Until.Sub(told[0].Slot.End) != time.Minute {
 				t.Errorf("events %+v, want that it steps back for one slot after three failures", told)
 			}
@@ -74,8 +73,7 @@ func TestWhoAlwaysFailsLeavesTheSlotsToOthers(t *testing.T) {
 func TestWhoAlwaysFailsAndIsAloneHasAllSlots(t *testing.T) {
 	bubble(t, "", func(t *testing.T) {
 		var n atomic.Int64
-		o := named("a", 3)
-		o.LeaseInterval = time.Minute
+		o := slotted("a", 3, time.Minute, 0)
 		runs(t, memory.New(memory.Options{}), o, func(context.Context, workerlease.Lease) error { n.Add(1); return errUnwell })
 		at(60*time.Minute + 30*time.Second)
 		if n.Load() != 60 {
@@ -99,10 +97,7 @@ func TestWhoSaysThatItFailedLeavesTheSlotsToOthers(t *testing.T) {
 						l.Failed()
 						l.Failed()
 					}
-					select {
-					case <-ctx.Done():
-					case <-time.After(time.Minute):
-					}
+					_ = waits(ctx, time.Minute)
 				}
 				l.Failed() // The lease has ended: it says nothing.
 			}})
@@ -111,7 +106,7 @@ func TestWhoSaysThatItFailedLeavesTheSlotsToOthers(t *testing.T) {
 			if n := len(b.history()); n < 355 {
 				t.Errorf("the other had %d of 400 slots, want nine in ten", n)
 			}
-			if n := len(observed[workerlease.SteppedBack](a)); n < 5 || n > 40 {
+			if n := len(observed[event.SteppedBack](a)); n < 5 || n > 40 {
 				t.Errorf("it stepped back %d times", n)
 			}
 			works.Store(true)
@@ -174,4 +169,139 @@ func TestWhoHangsForLongerThanASlotStepsBack(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A favourite that is fit until it leads, as under the load of the work, leaves the slots to others.
+func TestWhoIsUnfitWhenItLeadsLeavesTheSlotsToOthers(t *testing.T) {
+	for _, failover := range []time.Duration{0, 20 * time.Second} {
+		bubble(t, failover.String(), func(t *testing.T) {
+			ledger := memory.New(memory.Options{})
+			var self atomic.Pointer[worker]
+			o := named("favourite", 0)
+			o.FailoverWithin = failover
+			o.Eligible = func(context.Context) error {
+				if a := self.Load(); a != nil && a.IsHolder() {
+					return errUnwell
+				}
+				return nil
+			}
+			a := start(t, setup{Options: o, ledger: ledger.Handle()})
+			self.Store(a)
+			o.Eligible, o.InstanceID, o.Priority = nil, "healthy", 1
+			b := start(t, setup{Options: o, ledger: ledger.Handle()})
+			at(24 * time.Hour)
+			worked := time.Duration(0)
+			for _, l := range append(a.history(), b.history()...) {
+				worked += cmp.Or(l.ended, 24*time.Hour) - l.allocated
+			}
+			if share := worked.Hours() / 24; share < 0.91 {
+				t.Errorf("the two worked for %.1f %% of a day, want 91 at least", 100*share)
+			}
+			if n := len(observed[event.SteppedBack](a)); n == 0 {
+				t.Error("it did not step back")
+			}
+		})
+	}
+}
+
+// failsBy is a task that fails in one of several ways after 8 s.
+func failsBy(how string) func(context.Context, workerlease.Lease, int) error {
+	return func(ctx context.Context, _ workerlease.Lease, _ int) error {
+		time.Sleep(8 * time.Second)
+		switch how {
+		case "panics":
+			panic("bang")
+		case "hangs":
+			<-ctx.Done()
+			return context.Cause(ctx)
+		}
+		return errWork
+	}
+}
+
+// led are the options of a leader whose lease goes on.
+func led(name, how string) workerlease.Options {
+	o := elected(name)
+	if how == "hangs" {
+		o.ProgressWithin = 9 * time.Second
+	}
+	return o
+}
+
+func TestALeaderThatFailsAloneLeadsAgainAndWaitsLongerEachTime(t *testing.T) {
+	for _, how := range []string{"fails", "panics", "hangs"} {
+		bubble(t, how, func(t *testing.T) {
+			j := &job{do: failsBy(how)}
+			start(t, setup{asGiven: true, ledger: memory.New(memory.Options{}).Handle(), Options: led("bad", how), task: j.run})
+			at(4*time.Minute + 30*time.Second)
+			j.mu.Lock()
+			defer j.mu.Unlock()
+			if n := len(j.calls); n < 5 || n > 9 {
+				t.Fatalf("it was called %d times, want five to nine times: %v", n, j.calls)
+			}
+			for i, least := range []time.Duration{5 * time.Second, 10 * time.Second, 20 * time.Second, 37 * time.Second} {
+				if waited := j.calls[i+1].began - j.calls[i].began - 8*time.Second; waited < least || waited > least+14*time.Second {
+					t.Errorf("it waited %v after failure %d, want %v or little more", waited, i+1, least)
+				}
+			}
+		})
+	}
+}
+
+func TestALeaderThatFailsLeavesTheRestToAnotherThatIsThere(t *testing.T) {
+	for _, how := range []string{"fails", "panics", "hangs"} {
+		bubble(t, how, func(t *testing.T) {
+			ledger := memory.New(memory.Options{})
+			bad, good := &job{do: failsBy(how)}, &job{do: heeds(time.Hour)}
+			start(t, setup{asGiven: true, ledger: ledger.Handle(), Options: led("bad", how), task: bad.run})
+			at(4 * time.Second)
+			start(t, setup{asGiven: true, ledger: ledger.Handle(), Options: led("good", ""), task: good.run})
+			at(4 * time.Minute)
+			equal(t, "bad", bad.of(0), "bad")
+			equal(t, "good", good.of(0), "good")
+			good.mu.Lock()
+			defer good.mu.Unlock()
+			if began := good.calls[0].began; began > 20*time.Second {
+				t.Errorf("the other one leads at %v, want within FailoverWithin", began)
+			}
+		})
+	}
+}
+
+// Both fail at once, whoever of them leads: neither comes again at once because the other one was there meanwhile.
+func TestTwoLeadersThatFailWaitLongerEachTime(t *testing.T) {
+	bubble(t, "two", func(t *testing.T) {
+		ledger := memory.New(memory.Options{})
+		j := &job{do: func(context.Context, workerlease.Lease, int) error { return errWork }}
+		for n := range 2 {
+			start(t, setup{asGiven: true, ledger: ledger.Handle(), Options: led(fmt.Sprint(n), ""), task: j.run})
+		}
+		at(4*time.Minute + 30*time.Second)
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		if n := len(j.calls); n < 8 || n > 20 {
+			t.Errorf("they were called %d times, want again and again, and by and by", n)
+		}
+	})
+}
+
+// Code that waits to try again keeps its lease, and doesn't run.
+func TestCodeThatRestsDoesNotRun(t *testing.T) {
+	bubble(t, "rest", func(t *testing.T) {
+		w := start(t, setup{asGiven: true, ledger: memory.New(memory.Options{}).Handle(), Options: led("a", ""), task: func(ctx context.Context, l workerlease.Lease) error {
+			time.Sleep(10 * time.Second)
+			l.Rest(func() { time.Sleep(20 * time.Second) })
+			<-ctx.Done()
+			return context.Cause(ctx)
+		}})
+		var got []bool
+		for range 5 {
+			time.Sleep(9 * time.Second)
+			got = append(got, w.Status().Running)
+			if !w.Status().Holding {
+				t.Error("it holds no lease")
+			}
+		}
+		equal(t, "running every 9 s", got, true, false, false, true, true)
+	})
 }

@@ -6,15 +6,38 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
+	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/workerlease/event"
 	"github.com/slotlease/slotlease/workerlease/internal/machine"
+	"github.com/slotlease/slotlease/workerlease/internal/option"
 )
 
-// ErrNotClaimed is wrapped by the error of TryClaim if the slot can't be claimed.
+// ErrNotClaimed is wrapped by the error of TryClaim if the slot can't be claimed, which is a NotClaimed then.
 var ErrNotClaimed = errors.New("slot not claimed")
 
-// Claim is a lease that TryClaim got. It ends by itself with the slot.
+// NotClaimed is why TryClaim could not claim the slot. Times are store time.
+type NotClaimed struct {
+	Slot slots.Slot
+	// Why is HeldByAnother, AlreadyDone, PassedOver, TooSoon, UsedUp, Ineligible, or a reason for a missed slot.
+	Why Reason
+	// Holder is the worker that has the slot, or has done it; empty if that isn't known.
+	Holder string
+	// Until is the end of the holder's window, which it may extend, or TooSoon before which no attempt begins; else zero.
+	Until time.Time
+
+	text  string
+	cause error // may be nil
+}
+
+func (e *NotClaimed) Error() string { return ErrNotClaimed.Error() + ": " + e.text }
+
+// Unwrap returns ErrNotClaimed and, of an Ineligible worker, the error of Options.Eligible.
+func (e *NotClaimed) Unwrap() []error { return []error{ErrNotClaimed, e.cause} }
+
+// Claim is a lease that TryClaim got. It ends by itself with the slot, unless it goes on: see Client.TryClaim. The zero Claim, and nil, hold nothing.
 type Claim struct {
 	// Lease is the lease as it was when the slot was claimed.
 	Lease Lease
@@ -27,19 +50,55 @@ type Claim struct {
 
 // Context ends at the last safe moment of the lease, or when Release or Complete is called,
 // with a cause as in Callbacks.LeaseAllocated. The work must have stopped by then.
-func (c *Claim) Context() context.Context { return c.ctx }
+func (c *Claim) Context() context.Context {
+	if !c.got() {
+		return ended
+	}
+	return c.ctx
+}
+
+// got reports that TryClaim has made the claim.
+func (c *Claim) got() bool { return c != nil && c.w != nil }
 
 // RunIfHeld calls f if the claim is held now, as WorkerLease.RunIfHeld does: the lease is not
 // released before f has returned, also if it ends early. The context of f ends as Context does.
 func (c *Claim) RunIfHeld(ctx context.Context, f Task) (held bool, err error) {
+	if !c.got() {
+		return false, nil
+	}
 	return c.w.RunIfHeld(ctx, f)
 }
 
 // Release frees the rest of the slot, so that another worker can have it. Call it when
 // the work has ended; it may be called more than once. Errors are those of StopLeasing.
 func (c *Claim) Release(ctx context.Context) error {
+	if !c.got() {
+		return nil
+	}
 	c.taken.Store(true)
 	return c.w.StopLeasing(ctx)
+}
+
+// Fail reports that the work of the slot has failed, as Lease.FailedWith does. With Options.Job that is a failed
+// attempt, also if the lease has ended, with the cause of that. Call it before the work returns from RunIfHeld, or
+// before Release.
+func (c *Claim) Fail(err error) {
+	switch {
+	case !c.got():
+		return
+	case c.w.options.Job == nil:
+		c.Lease.FailedWith(err)
+		return
+	}
+	w, l, claim, work := c.w, c.Lease, c.Lease.active.term.Load().Claim, c.Lease.work(err, 0)
+	a := arrival{event: machine.Faltered{Claim: claim, Work: work}}
+	if c.ctx.Err() != nil {
+		work.Cause = w.cause(l, context.Cause(c.ctx))
+		a.event = machine.Worked{Claim: claim, Failed: true, Work: work}
+	}
+	most := w.options.job().MaxAttempts
+	a.observed = []event.Event{event.TaskFailed{Worker: w.label(), Lease: l.plain(), Err: err, Cause: work.Cause, GivenUp: most > 0 && l.Attempt >= most}}
+	w.post(a)
 }
 
 // Complete records that the work of the slot is done: with Options.Job, no worker claims
@@ -48,13 +107,16 @@ func (c *Claim) Release(ctx context.Context) error {
 // because the lease had ended before, with the cause of that. The slot may then be
 // claimed again.
 func (c *Claim) Complete(ctx context.Context) error {
+	if !c.got() {
+		return fmt.Errorf("complete: %w: the Claim is not one of TryClaim", ErrNotClaimed)
+	}
 	if c.w.options.Job == nil {
-		var errs optionErrors
-		errs.missing("Job", "only a Job can be completed: set it")
-		return fmt.Errorf("complete %q: %w: %w", c.Lease.WorkerType, ErrOptions, errs.join())
+		var errs option.Errors
+		errs.Missing("Job", "only a Job can be completed: set it")
+		return fmt.Errorf("complete %q: %w: %w", c.Lease.WorkerType, ErrOptions, errs.Join())
 	}
 	c.taken.Store(true)
-	c.w.post(arrival{event: machine.Finished{Done: true, Work: workOf(nil, 0)}})
+	c.w.post(arrival{event: machine.Finished{Done: true, Work: c.Lease.work(nil, 0)}})
 	err := c.w.StopLeasing(ctx)
 	if err == nil && !c.try.done.Load() {
 		err = fmt.Errorf("complete %q: slot %v: not recorded as done: %w", c.Lease.WorkerType, c.Lease.Slot, context.Cause(c.ctx))
@@ -68,27 +130,31 @@ func TryClaim(ctx context.Context, ledger store.Ledger, o Options) (*Claim, erro
 	return newDefaultClient(ledger).TryClaim(ctx, o)
 }
 
-// TryClaim claims the rest of the current slot, at once, whatever the priority. It
+// TryClaim claims the rest of the current slot, at once, whatever the priority, and whoever is preferred. It
 // returns when the slot is claimed and work may begin. The error wraps ErrNotClaimed if
 // another worker has the slot, if it is done, if its next attempt is not due yet by
 // Job.MinRetry, or if too little of it is left, and ErrIneligible if Options.Eligible says so;
-// the cause of ctx if that ends first; or ErrOptions. While the store doesn't answer, TryClaim retries.
+// the cause of ctx if that ends first; ErrOptions; or what waiting can't help against, as StartLeasing's does. While the
+// store doesn't answer, TryClaim retries.
 //
 // Less than Options.Lead before the next boundary, a claim for the next slot may have been
 // made already. That keeps others from the rest of the current slot.
 //
 // The claim ends with the slot, independently of ctx. With Options.Continuous it goes on
-// until Release. To keep others out up to the end of the slot, don't release it. With
-// Options.Job, call Claim.Complete when the work is done; Job.RunMissed is refused.
+// until Release, and with Options.Job until Complete or Release, unless Job.Overrun is Stop.
+// A slot that was not begun within Job.StartWithin is TooLate. To keep others out up to the end of the slot, don't
+// release it. With Options.Job, call Claim.Complete when the work is done; Job.CatchUp is refused.
 func (c *Client) TryClaim(ctx context.Context, o Options) (*Claim, error) {
 	t := &try{got: make(chan *Claim, 1), lost: make(chan error, 1)}
-	o.JoinMidSlot = true
-	l := launch{what: "try to claim", prepare: func(w *WorkerLease) {
+	l := launch{what: "try to claim", until: ctx, prepare: func(w *WorkerLease) {
 		t.w, w.listen = w, t.observe
-		w.machine.Single = true
+		w.machine.Single, w.machine.Joins = true, true
+		if o.job().StartWithin == 0 {
+			w.machine.StartWithin = 0 // Its caller says when.
+		}
 	}}
-	if o.job().RunMissed {
-		l.wrong.add(OptionError{Field: "Job.RunMissed", found: "is set", Rule: "a claim is for one slot, and can't make up for another: use Run"})
+	if o.job().CatchUp != CatchUpNone {
+		l.wrong.Add(option.Error{Field: "Job.CatchUp", Value: o.Job.CatchUp.String(), Found: "is " + o.Job.CatchUp.String(), Rule: "a claim is for one slot, and can't catch up on another: use Run"})
 	}
 	w, err := c.launch(context.WithoutCancel(ctx), o, Callbacks{LeaseAllocated: t.allocated}, l)
 	if err != nil {
@@ -134,32 +200,51 @@ func (t *try) allocated(ctx context.Context, l Lease) {
 }
 
 // observe gets the worker's events.
-func (t *try) observe(e Event) {
-	var why error
-	switch e := e.(type) {
-	case SlotDone:
+func (t *try) observe(e event.Event) {
+	if _, done := e.(event.SlotDone); done {
 		t.done.Store(true)
-		return
-	case Lost:
-		if !e.Slot.End.After(e.Holder.DoneUntil) {
-			why = fmt.Errorf("%w: slot %v is done", ErrNotClaimed, e.Slot)
-			break
-		}
-		if !e.Holder.WindowStart.Before(e.Slot.End) {
-			why = fmt.Errorf("%w: %s has claimed the slot after %v already", ErrNotClaimed, e.Holder.InstanceID, e.Slot)
-			break
-		}
-		why = fmt.Errorf("%w: %s has slot %v until %s", ErrNotClaimed, e.Holder.InstanceID, e.Slot, store.Format(e.Holder.WindowEnd))
-	case Exhausted:
-		why = fmt.Errorf("%w: slot %v was tried %d times", ErrNotClaimed, e.Slot, e.Attempts)
-	case Postponed:
-		why = fmt.Errorf("%w: slot %v was tried %d times, and is not tried again before %s", ErrNotClaimed, e.Slot, e.Attempts, store.Format(e.After))
-	case BecameIneligible:
-		why = fmt.Errorf("%w: %w: %w", ErrNotClaimed, ErrIneligible, e.Err)
-	case Missed:
-		why = fmt.Errorf("%w: slot %v: %s", ErrNotClaimed, e.Slot, e.Why)
-	default:
-		return
 	}
-	t.once.Do(func() { t.lost <- why })
+	if why, lost := notClaimed(e); lost {
+		t.once.Do(func() { t.lost <- &why })
+	}
+}
+
+// notClaimed is why a slot can't be claimed, if an event says so.
+func notClaimed(e event.Event) (why NotClaimed, lost bool) {
+	switch e := e.(type) {
+	case event.Lost:
+		why = lostTo(e)
+	case event.Exhausted:
+		why = NotClaimed{Slot: e.Slot, Why: UsedUp, text: fmt.Sprintf("slot %v was tried %d times", e.Slot, e.Attempts)}
+	case event.Postponed:
+		why = NotClaimed{Slot: e.Slot, Why: TooSoon, Until: e.After, text: fmt.Sprintf("slot %v was tried %d times, and is not tried again before %s", e.Slot, e.Attempts, store.Format(e.After))}
+	case event.BecameIneligible:
+		err := fmt.Errorf("%w: %w", ErrIneligible, e.Err)
+		why = NotClaimed{Slot: e.Slot, Why: Ineligible, text: err.Error(), cause: err}
+	case event.Missed:
+		why = NotClaimed{Slot: e.Slot, Why: e.Why, text: fmt.Sprintf("slot %v: %s", e.Slot, e.Why)}
+	default:
+		return NotClaimed{}, false
+	}
+	return why, true
+}
+
+// lostTo is why a slot that another worker has, or has done, can't be claimed.
+func lostTo(e event.Lost) NotClaimed {
+	h := e.Holder
+	n := NotClaimed{Slot: e.Slot, Why: HeldByAnother, Holder: h.InstanceID, Until: h.WindowEnd}
+	switch {
+	case e.Done && h.SlotStart.Before(e.Slot.Start): // It is a record of the run that went on into the slot.
+		n.Why, n.Until, n.text = PassedOver, time.Time{}, fmt.Sprintf("slot %v was skipped, since %s still ran for an earlier one", e.Slot, h.InstanceID)
+	case e.Done:
+		n.Why, n.Until, n.text = AlreadyDone, time.Time{}, fmt.Sprintf("slot %v is done", e.Slot)
+		if !h.SlotStart.Equal(e.Slot.Start) {
+			n.Holder = "" // The record is one of a later slot.
+		}
+	case !h.WindowStart.Before(e.Slot.End):
+		n.text = fmt.Sprintf("%s has claimed the slot after %v already", h.InstanceID, e.Slot)
+	default:
+		n.text = fmt.Sprintf("%s has slot %v until %s", h.InstanceID, e.Slot, store.Format(h.WindowEnd))
+	}
+	return n
 }

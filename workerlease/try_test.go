@@ -14,6 +14,7 @@ import (
 	"github.com/slotlease/slotlease/store/memory"
 	"github.com/slotlease/slotlease/testutil/faultstore"
 	"github.com/slotlease/slotlease/workerlease"
+	"github.com/slotlease/slotlease/workerlease/event"
 )
 
 func TestRunIfHeldRunsOnlyUnderTheLease(t *testing.T) {
@@ -47,9 +48,7 @@ func TestRunIfHeldRunsOnlyUnderTheLease(t *testing.T) {
 			})
 		}()
 		at(7 * time.Minute)
-		if err := w.StopLeasing(t.Context()); err != nil {
-			t.Errorf("StopLeasing: %v", err)
-		}
+		must(t, w.StopLeasing(t.Context()))
 		stopped = time.Since(t0)
 		if ended != 7*time.Minute || stopped != 7*time.Minute+5*time.Second {
 			t.Errorf("the context ended at %v, and leasing stopped at %v, want it to wait for the code", ended, stopped)
@@ -71,7 +70,7 @@ func TestATaskThatEndsWhileItLeadsOnIsCalledAgainInTheNextSlot(t *testing.T) {
 		for _, slot := range minutes(5, 10, 15, 20, 25, 30) {
 			equal(t, fmt.Sprint("slot ", slot), j.of(slot), "a")
 		}
-		rested := observed[workerlease.Rested](a.worker)
+		rested := observed[event.Rested](a.worker)
 		if len(rested) != 5 {
 			t.Errorf("%d Rested events, want one in each of the 5 slots whose task has returned", len(rested))
 		}
@@ -80,7 +79,7 @@ func TestATaskThatEndsWhileItLeadsOnIsCalledAgainInTheNextSlot(t *testing.T) {
 				t.Errorf("Rested = %+v, want it up to %v", e, want)
 			}
 		}
-		if n := len(observed[workerlease.Allocated](a.worker)); n != 1 {
+		if n := len(observed[event.Allocated](a.worker)); n != 1 {
 			t.Errorf("%d leases, want one", n)
 		}
 	})
@@ -103,9 +102,7 @@ func TestAClaimThatIsDoneCannotBeHadAgain(t *testing.T) {
 			if claim.Lease.Attempt != n {
 				t.Errorf("claimed %+v, want attempt %d", claim.Lease, n)
 			}
-			if err := end(claim, t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must(t, end(claim, t.Context()))
 		}
 		at(6 * time.Minute)
 		tried(1, (*workerlease.Claim).Release) // It came to nothing.
@@ -128,18 +125,14 @@ func TestTryClaim(t *testing.T) {
 		}
 		at(6 * time.Minute)
 		first, err := try("first")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if l := first.Lease; !l.Valid() || since(l.Expiry) != 10*time.Minute || time.Since(t0) > 6*time.Minute+2*time.Second {
 			t.Errorf("claimed %+v at %v, want the rest of the slot at once", l, time.Since(t0))
 		}
 		if _, err := try("second"); !errors.Is(err, workerlease.ErrNotClaimed) {
 			t.Errorf("TryClaim while it is held = %v, want ErrNotClaimed", err)
 		}
-		if err := first.Release(t.Context()); err != nil {
-			t.Errorf("Release: %v", err)
-		}
+		must(t, first.Release(t.Context()))
 		if cause := context.Cause(first.Context()); !errors.Is(cause, workerlease.ErrStopped) {
 			t.Errorf("after Release, the context's cause is %v", cause)
 		}
@@ -199,9 +192,7 @@ func TestTryClaimInTheLastLeadOfASlot(t *testing.T) {
 					}
 					return
 				}
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				// One that goes on may have been extended by now: claims for the next slot are open.
 				l := claim.Lease
 				ahead := continuous && since(l.Slot.Start) == 10*time.Minute && since(l.Expiry) == 15*time.Minute
@@ -215,21 +206,19 @@ func TestTryClaimInTheLastLeadOfASlot(t *testing.T) {
 				if got := len(holders(t, ledger)); (got > 1) != continuous {
 					t.Errorf("%d grants, want a claim of a later slot: %v", got, continuous)
 				}
-				if err := claim.Release(t.Context()); err != nil {
-					t.Error(err)
-				}
+				must(t, claim.Release(t.Context()))
 			})
 		}
 	}
 }
 
-// A claim is for one slot: with RunMissed it would record the slot before as done, and
+// A claim is for one slot: with CatchUp it would be for another, and
 // nobody would run it.
 func TestAClaimDoesNotMakeUpForAMissedSlot(t *testing.T) {
 	_, err := workerlease.TryClaim(t.Context(), memory.New(memory.Options{}),
-		workerlease.Options{WorkerType: "job", Job: &workerlease.Job{RunMissed: true}})
-	if problems := workerlease.OptionErrors(err); len(problems) != 1 || problems[0].Field != "Job.RunMissed" {
-		t.Errorf("TryClaim() = %v, want that Job.RunMissed is refused", err)
+		workerlease.Options{WorkerType: "job", Job: &workerlease.Job{CatchUp: workerlease.CatchUpNewest}})
+	if problems := workerlease.OptionErrors(err); len(problems) != 1 || problems[0].Field != "Job.CatchUp" {
+		t.Errorf("TryClaim() = %v, want that Job.CatchUp is refused", err)
 	}
 }
 
@@ -241,9 +230,7 @@ func TestAClaimDoesNotWaitForTheNextAttempt(t *testing.T) {
 		o.Job.MinRetry = 20 * time.Second
 		at(6 * time.Minute)
 		for range 2 { // From the second failure on.
-			if err := claimed(t, ledger.Handle(), o).Release(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must(t, claimed(t, ledger.Handle(), o).Release(t.Context()))
 		}
 		begun := time.Now()
 		if _, err := attempt(t, ledger.Handle(), o); !errors.Is(err, workerlease.ErrNotClaimed) || !strings.Contains(err.Error(), "was tried 2 times, and is not tried again before ") {
@@ -281,14 +268,50 @@ func TestAClaimIsReleasedAfterItsCode(t *testing.T) {
 		if !held || !errors.Is(err, errWork) {
 			t.Errorf("RunIfHeld = %v, %v, want what the function returned", held, err)
 		}
-		if err := <-released; err != nil {
-			t.Errorf("Release: %v", err)
-		}
+		must(t, <-released)
 		if r := newest(t, ledger); r.Kind != store.KindRelease {
 			t.Errorf("the head is a %s, want a release", r.Kind)
 		}
 		if held, _ := claim.RunIfHeld(t.Context(), nil); held {
 			t.Error("RunIfHeld after Release = true")
+		}
+	})
+}
+
+// Whatever keeps it from the slot, TryClaim says so at once, and claims at once what nothing keeps it from.
+func TestTryClaimWaitsForNobody(t *testing.T) {
+	bubble(t, "it claims while another worker is preferred", func(t *testing.T) {
+		for _, now := range []bool{false, true} {
+			l := memory.New(memory.Options{})
+			prefer(t, l.Handle(), "b", now)
+			began := time.Now()
+			c, err := workerlease.NewClient(l.Handle(), workerlease.ClientOptions{}).TryClaim(t.Context(), named("a", 3))
+			if took := time.Since(began); err != nil || took > 10*time.Millisecond {
+				t.Fatalf("TryClaim() = %v after %v, want the slot at once", err, took)
+			}
+			must(t, c.Release(t.Context()))
+		}
+	})
+	bubble(t, "it doesn't wait for an attempt that is due after its slot", func(t *testing.T) {
+		l := memory.New(memory.Options{})
+		o := perSlot("a", 0)
+		o.Job.MinRetry, o.Job.StartWithin = time.Minute, 5*time.Minute
+		try := func() (time.Duration, *workerlease.Claim, error) {
+			began := time.Now()
+			c, err := workerlease.NewClient(l.Handle(), workerlease.ClientOptions{}).TryClaim(t.Context(), o)
+			return time.Since(began), c, err
+		}
+		at(4*time.Minute + 30*time.Second)
+		for attempt := range 2 {
+			_, c, err := try()
+			if err != nil {
+				t.Fatalf("attempt %d: %v", attempt+1, err)
+			}
+			must(t, c.Release(t.Context()))
+		}
+		took, _, err := try()
+		if want := "was tried 2 times, and is not tried again before 2000-01-01T00:05:"; !errors.Is(err, workerlease.ErrNotClaimed) || !strings.Contains(err.Error(), want) || took > 10*time.Millisecond {
+			t.Errorf("TryClaim() = %v after %v, want ErrNotClaimed at once, with %q", err, took, want)
 		}
 	})
 }

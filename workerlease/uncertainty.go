@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/slotlease/slotlease/workerlease/event"
 	"github.com/slotlease/slotlease/workerlease/internal/machine"
 )
 
@@ -23,6 +24,10 @@ func (w *WorkerLease) tooUncertain(uncertainty time.Duration) error {
 
 func round(d time.Duration) time.Duration { return d.Round(100 * time.Microsecond) }
 
+// coarseFor is how long a store may show a coarser time than its clock is good for: a time in whole seconds, as the Date
+// of HTTP replies, is known better after some of them.
+const coarseFor = time.Minute
+
 // noteUncertainty reports, once, that store time is too uncertain: when it was so twice in
 // a row, since a single answer of the store may just have come late.
 func (w *WorkerLease) noteUncertainty(uncertainty time.Duration) {
@@ -31,12 +36,18 @@ func (w *WorkerLease) noteUncertainty(uncertainty time.Duration) {
 		return
 	}
 	err := w.tooUncertain(uncertainty)
-	if err == nil {
+	now := w.client.local()
+	switch {
+	case err == nil:
 		w.uncertainSamples = 0
+		return
+	case w.uncertainSamples == 0:
+		w.uncertainFrom = now
+	case w.client.described.FailoverFloor > 0 && now-w.uncertainFrom < coarseFor:
 		return
 	}
 	if w.uncertainSamples++; w.uncertainSamples == enough {
 		w.report(err)
-		w.emit(TooUncertain{Worker: w.label(), Uncertainty: uncertainty, Err: err})
+		w.emit(event.TooUncertain{Worker: w.label(), Uncertainty: uncertainty, Err: err})
 	}
 }

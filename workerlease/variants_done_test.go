@@ -16,8 +16,18 @@ import (
 
 // doneVariants are careless about what is done.
 var doneVariants = []variant{
+	// w0 is done with a slot of 5 min. w1 has slots of 1 min, and finds the next four done.
+	{name: "what is done is a point in time", rule: "IsDone", regime: twoSchedules, instead: func(head machine.Carried, slot slots.Slot, _ slots.Schedule) bool {
+		return !head.DoneUntil.IsZero() && !slot.End.After(head.DoneUntil)
+	}, as: "nobody has the slot"},
+	// w0 is done with a slot of 1 min, and the rest of the slot of 5 min in which that lies is free: w1 does it.
+	{name: "only a slot that ends later is not done", rule: "IsDone", regime: twoSchedules, instead: func(head machine.Carried, slot slots.Slot, by slots.Schedule) bool {
+		return standard.IsDone(head, slot, by) && !slot.End.After(head.Done.End)
+	}, as: "is for a slot that is done"},
+	// w0 comes back after an outage of half a minute, and begins what was due then.
+	{name: "work is begun however late it is", rule: "MayStart", regime: punctual, instead: func(time.Time, time.Time) bool { return true }, as: "too late"},
 	// w0 is done, and dies. w1 does it again.
-	{name: "a done slot is claimed", rule: "IsDone", regime: jobs, instead: func(machine.Carried, slots.Slot) bool { return false }},
+	{name: "a done slot is claimed", rule: "IsDone", regime: jobs, instead: func(machine.Carried, slots.Slot, slots.Schedule) bool { return false }},
 	// w0 is done with its slot after w1 has won the next. w0's record stands in w1's
 	// way: w1 finds that the head is not its own any more.
 	{name: "a done record takes the term", rule: "Record.Claim", regime: jobs, around: sending(func(r *store.Record) {
@@ -55,6 +65,10 @@ var doneVariants = []variant{
 		c.Attempt = 0
 		return c
 	}},
+	// w0's work fails, and it gives its slot back as if it had not begun: there is no last attempt.
+	{name: "what has begun is no attempt", rule: "Uncounts", regime: jobs, instead: func(store.Record, machine.Unbegun) bool { return true }, as: "work was begun: true"},
+	// The store stands still at w0's claim of a part of the slot. It was the last attempt, and nothing has run.
+	{name: "a claim is an attempt", rule: "Uncounts", regime: stalling, instead: func(store.Record, machine.Unbegun) bool { return false }, as: "work was begun: false"},
 	// w0 is done with a long slot, others hold what is left of it, and trim. w1 looks for
 	// the record which says that w0 is done, doesn't find it, and does it again.
 	{
@@ -72,7 +86,35 @@ func jobs(seed int64) sim.Options {
 	o.Faults.Restarts = 5 * time.Minute
 	o.Task = sim.DefaultTask
 	o.Worker = workers(func(n int, w *workerlease.Options) {
-		w.Priority, w.LeaseInterval, w.Job = n/2, time.Minute, &workerlease.Job{MaxAttempts: 3}
+		w.Priority, w.LeaseInterval, w.Job = n/2, time.Minute, &workerlease.Job{MaxAttempts: 3, StartWithin: time.Minute, Overrun: workerlease.Stop}
+	})
+	return o
+}
+
+// stalling is the same where workers take over from one another within a slot, on a store that stands still now and then.
+func stalling(seed int64) sim.Options {
+	o := jobs(seed)
+	o.Faults.Delayed = 0.2
+	change(&o, func(_ int, w *workerlease.Options) { w.FailoverWithin, w.Job.MaxAttempts = 5*time.Second, 1 })
+	return o
+}
+
+// punctual is the same for work that may not begin late.
+func punctual(seed int64) sim.Options {
+	o := jobs(seed)
+	change(&o, func(_ int, w *workerlease.Options) { w.Job.StartWithin = 5 * time.Second })
+	return o
+}
+
+// twoSchedules is a run in which workers have two schedules, as when a change of it is rolled out.
+func twoSchedules(seed int64) sim.Options {
+	o := jobs(seed)
+	o.Faults.Restarts, o.Faults.Failed = 0, 0
+	o.Worker = workers(func(n int, w *workerlease.Options) {
+		w.LeaseInterval, w.FailoverWithin, w.Job = time.Minute, 10*time.Second, &workerlease.Job{StartWithin: time.Minute, Overrun: workerlease.Stop}
+		if n%2 == 0 {
+			w.LeaseInterval, w.Job.StartWithin = 5*time.Minute, 5*time.Minute
+		}
 	})
 	return o
 }
@@ -100,9 +142,9 @@ func longJobs(seed int64) sim.Options {
 		Faults: sim.Faults{Latency: 30 * time.Millisecond, Restarts: 20 * time.Minute},
 		Worker: workers(func(n int, w *workerlease.Options) {
 			w.Priority, w.LeaseInterval, w.FailoverWithin = n/2, 6*time.Hour, 30*time.Second
-			w.JoinMidSlot, w.Retention = true, 2*time.Hour
+			w.Retention = 2 * time.Hour
 			if n < 2 {
-				w.Job = &workerlease.Job{}
+				w.Job = &workerlease.Job{StartWithin: w.LeaseInterval, Overrun: workerlease.Stop}
 			}
 		}),
 	}

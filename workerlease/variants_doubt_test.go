@@ -112,7 +112,7 @@ func inTurnWhenDone(seed int64) sim.Options {
 		Seed: seed, Workers: 2, Length: 2 * time.Hour, Task: brief(time.Minute),
 		Faults: sim.Faults{Latency: 30 * time.Millisecond, Apart: time.Millisecond},
 		Worker: workers(func(n int, w *workerlease.Options) {
-			w.Priority, w.LeaseInterval, w.FailoverWithin, w.Job = n, 10*time.Minute, time.Minute, &workerlease.Job{}
+			w.Priority, w.LeaseInterval, w.FailoverWithin, w.Job = n, 10*time.Minute, time.Minute, &workerlease.Job{StartWithin: 10 * time.Minute, Overrun: workerlease.Stop}
 		}),
 	}
 	o.Client = func(l store.Ledger, c workerlease.ClientOptions) *workerlease.Client {

@@ -268,7 +268,7 @@ func hopeless(seed int64) sim.Options {
 		Seed: seed, Workers: 2, Length: 5 * time.Hour,
 		Faults: sim.Faults{Latency: 30 * time.Millisecond},
 		Worker: workers(func(_ int, w *workerlease.Options) {
-			w.LeaseInterval, w.Job = 2*time.Hour, &workerlease.Job{MinRetry: 10 * time.Second}
+			w.LeaseInterval, w.Job = 2*time.Hour, &workerlease.Job{MinRetry: 10 * time.Second, StartWithin: 2 * time.Hour, Overrun: workerlease.Stop}
 		}),
 	}
 	o.Task = func(p *sim.Process) workerlease.Task {
@@ -322,7 +322,7 @@ func doneInOutages(most time.Duration) regime {
 			Seed: seed, Workers: 4, Length: 24 * time.Hour, Task: brief(time.Minute),
 			Faults: sim.Faults{Latency: 30 * time.Millisecond, Outages: 10 * time.Minute},
 			Worker: workers(func(n int, w *workerlease.Options) {
-				w.Priority, w.LeaseInterval, w.FailoverWithin, w.Job = n, 10*time.Minute, 2*time.Minute, &workerlease.Job{}
+				w.Priority, w.LeaseInterval, w.FailoverWithin, w.Job = n, 10*time.Minute, 2*time.Minute, &workerlease.Job{StartWithin: 10 * time.Minute, Overrun: workerlease.Stop}
 				w.MaxBackoff = most
 			}),
 		}
@@ -363,13 +363,15 @@ func doneAgain(r *sim.Result) []string {
 func doneLate(seed int64) sim.Options {
 	o := hopeless(seed)
 	o.Faults.Skew = 500 * time.Millisecond
-	change(&o, func(_ int, w *workerlease.Options) { w.LeaseInterval = 10 * time.Minute })
+	change(&o, func(_ int, w *workerlease.Options) {
+		w.LeaseInterval, w.Job.StartWithin = 10*time.Minute, 10*time.Minute
+	})
 	o.Client = func(l store.Ledger, c workerlease.ClientOptions) *workerlease.Client {
 		return workerlease.NewClient(&hooked{Ledger: l, afterAppend: func(r store.Record) {
 			if r.Attempt != 2 || r.Kind != store.KindGrant {
 				return
 			}
-			r.Seq, r.Kind, r.WindowStart, r.DoneUntil = r.Seq+1, store.KindDone, r.WindowEnd, r.SlotEnd
+			r.Seq, r.Kind, r.WindowStart, r.DoneUntil, r.Done = r.Seq+1, store.KindDone, r.WindowEnd, r.SlotEnd, store.Done{Start: r.SlotStart, End: r.SlotEnd}.String()
 			r.Metadata = store.Outcome{Result: store.Succeeded, InstanceID: r.InstanceID, SlotStart: r.SlotStart, SlotEnd: r.SlotEnd}.Metadata()
 			time.Sleep(100 * time.Millisecond)
 			_ = l.Append(context.Background(), r)

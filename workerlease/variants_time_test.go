@@ -7,6 +7,8 @@ import (
 
 	"github.com/benbjohnson/clock"
 
+	"github.com/slotlease/slotlease/internal/boottime"
+	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/testutil/sim"
 	"github.com/slotlease/slotlease/workerlease"
 	"github.com/slotlease/slotlease/workerlease/internal/machine"
@@ -90,6 +92,111 @@ var (
 	standstills = varied(func(f *sim.Faults) { f.Stalls, f.NoBoottime = 5*time.Minute, false }, every(time.Minute))
 	// busy: the worker's goroutine is often kept for some seconds.
 	busy = varied(func(f *sim.Faults) { f.SlowObserver = 0.2 }, func(_ int, w *workerlease.Options) {
-		w.LeaseInterval, w.JoinMidSlot = 10*time.Second, true
+		w.LeaseInterval = 10 * time.Second
 	})
 )
+
+// stampVariants leave out a part of how uncertain a stamp is.
+var stampVariants = []variant{
+	// w0 has its time from a member whose clock is behind, and w1 from one whose clock
+	// is ahead, each of them within what is allowed.
+	{name: "all servers of a store agree about the time", rule: "Stamp.Skew", regime: uncertain, around: restamped(func(s *store.Stamp, _ time.Time) { s.Skew = 0 })},
+	// The second member is the primary, and its clock is 3 s ahead. A worker that has just started
+	// knows no other clock, and takes 100 ms for as much as servers differ.
+	{
+		name: "no server is off by more than is assumed", rule: "Stamp.Skew measured", regime: clocksApart, as: "two holders",
+		around: restamped(func(s *store.Stamp, _ time.Time) { s.Skew = min(s.Skew, 100*time.Millisecond) }),
+	},
+	// w0 gets a stamp that was made a second before it was sent.
+	{name: "a stamp is made when it is asked for", rule: "Stamp.MaxAge", regime: oldStamps, around: restamped(func(s *store.Stamp, _ time.Time) { s.MaxAge = 0 })},
+	// The store shows whole seconds. It is nearly a second later when it does.
+	{name: "a stamp is exact", rule: "Stamp.Granularity", regime: coarse, around: restamped(func(s *store.Stamp, _ time.Time) { s.Granularity = 0 })},
+	// The store's answer takes a while. What w0 takes for now was then: the stamp lies back by as
+	// much as the engine then adds for that.
+	{name: "a stamp tells the time at which it arrives", rule: "round trip", regime: slow, around: restamped(func(s *store.Stamp, sent time.Time) {
+		s.Time = s.Time.Add(-time.Since(sent))
+	})},
+	// w0's clock is slow by as much as is assumed, and w0 hasn't heard of the time for
+	// most of its slot.
+	{
+		name: "a clock that was right stays right", rule: "MaxDrift", regime: drifting,
+		around: clocked(func(c clock.Clock) clock.Clock { return trustedClock{c} }),
+	},
+	// The store says that its clock is w0's own. It is the clock of another machine, and w0's is
+	// slow. So w0 works on when w1 has begun.
+	{name: "each store is on the machine of its workers", rule: "Stamp.Boottime", regime: onOtherMachines, around: claimedSteady},
+}
+
+// claimedSteady lets each stamp say that it was made from the client's clock, just now.
+func claimedSteady(l store.Ledger, o workerlease.ClientOptions) (store.Ledger, workerlease.ClientOptions) {
+	local, ok := boottime.Of(o.Clock)
+	if !ok {
+		panic("the client's clock reads no boot time")
+	}
+	return &hooked{Ledger: l, stamp: func(s *store.Stamp, _ time.Time) { s.Boottime = local.Boottime() }}, o
+}
+
+// clocksApart: in a replica set, one member's clock is 80 ms ahead, one's 3 s, and one can't be asked
+// unless it is the primary. Primaries and processes change often.
+func clocksApart(seed int64) sim.Options {
+	return sim.Options{
+		Seed: seed, Workers: 6, Length: 2 * time.Hour,
+		Faults: sim.Faults{
+			Latency: 20 * time.Millisecond, Drift: 0.001, Failovers: 5 * time.Minute, Restarts: 2 * time.Minute,
+			Off:  []time.Duration{0, 3 * time.Second, 80 * time.Millisecond, -90 * time.Millisecond},
+			Skew: 100 * time.Millisecond, Unasked: 4,
+		},
+		Worker: workers(func(_ int, w *workerlease.Options) { w.LeaseInterval = time.Minute }),
+	}
+}
+
+// coarse: the store shows the time in whole seconds.
+func coarse(seed int64) sim.Options {
+	o := sim.Random(seed)
+	o.Client = func(l store.Ledger, c workerlease.ClientOptions) *workerlease.Client {
+		return workerlease.NewClient(&hooked{Ledger: l, stamp: func(s *store.Stamp, _ time.Time) {
+			s.Time, s.Granularity = s.Time.Truncate(time.Second), 1000*s.Granularity
+		}}, c)
+	}
+	return o
+}
+
+var (
+	// slow: the store has one clock, which is right, and its answers take a while.
+	slow = varied(func(f *sim.Faults) { f.Latency, f.Skew, f.StampAge = 300*time.Millisecond, 0, 0 }, nil)
+	// drifting: the same, with answers that take no time, and clocks that drift.
+	drifting = varied(func(f *sim.Faults) {
+		f.Latency, f.Skew, f.StampAge, f.Drift, f.NoBoottime = time.Millisecond, 0, 0, 0.001, false
+	}, every(5*time.Minute))
+	// onOtherMachines: the same, with little to spare at the end of a lease.
+	onOtherMachines = varied(func(f *sim.Faults) {
+		f.Latency, f.Skew, f.StampAge, f.Drift, f.NoBoottime = time.Millisecond, 0, 0, 0.001, false
+	}, func(n int, w *workerlease.Options) {
+		every(5*time.Minute)(n, w)
+		w.Margin = 20 * time.Millisecond
+	})
+)
+
+// restamped lets the engine see stamps that were changed.
+func restamped(change func(s *store.Stamp, sent time.Time)) around {
+	return func(l store.Ledger, o workerlease.ClientOptions) (store.Ledger, workerlease.ClientOptions) {
+		return &hooked{Ledger: l, stamp: change}, o
+	}
+}
+
+// clocked lets the engine have another clock.
+func clocked(change func(clock.Clock) clock.Clock) around {
+	return func(l store.Ledger, o workerlease.ClientOptions) (store.Ledger, workerlease.ClientOptions) {
+		o.Clock = change(o.Clock)
+		return l, o
+	}
+}
+
+// trustedClock goes slower by as much as the later edge of what the engine knows then
+// goes faster, so that this doesn't widen.
+type trustedClock struct{ clock.Clock }
+
+func (c trustedClock) Boottime() time.Duration {
+	d := c.Clock.(interface{ Boottime() time.Duration }).Boottime()
+	return d - d/1000
+}

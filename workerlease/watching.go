@@ -8,10 +8,11 @@ import (
 	"time"
 
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/workerlease/event"
 	"github.com/slotlease/slotlease/workerlease/internal/machine"
 )
 
-// watching is the watch of a client: it tells the workers that wait for others that the ledger may
+// watching is the watch of a client: it wakes the workers that wait for others when the ledger may
 // have changed. It lasts from the first worker that can use that to the last.
 type watching struct {
 	mu     sync.Mutex
@@ -30,7 +31,7 @@ const unwatchGrace = time.Second
 
 // watch lets a worker hear of hints, if it can use them and the store gives any.
 func (c *Client) watch(w *WorkerLease) {
-	ledger, ok := c.ledger.(store.Watcher)
+	ledger, ok := store.As[store.Watcher](c.ledger)
 	if !ok || !w.machine.TakesRests() {
 		return
 	}
@@ -94,12 +95,12 @@ func (c *Client) tellUnwatched(err error) {
 	defer x.mu.Unlock()
 	if len(x.order) > 0 {
 		w := x.types[x.order[0]][0]
-		w.post(arrival{observed: []Event{WatchFailed{Worker: w.label(), Err: err}}})
+		w.post(arrival{observed: []event.Event{event.WatchFailed{Worker: w.label(), Err: err}}})
 	}
 }
 
-// hint tells the workers of a type, or of all if it is empty, that the ledger may have changed, if
-// that may matter to them. It never waits.
+// hint wakes the workers of a type, or of all types if it is empty, to which it may matter that the ledger
+// may have changed. It never waits.
 func (c *Client) hint(workerType string) {
 	x := &c.watching
 	x.mu.Lock()

@@ -168,14 +168,3 @@ func TestTheContextOfALeaseCarriesTheValuesOfStartLeasing(t *testing.T) {
 		}
 	})
 }
-
-func TestWorkersOnACronScheduleShareItsSlots(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		schedule := slots.Must(slots.Cron("0,20 * * * *", ""))
-		w := start(t, setup{Options: workerlease.Options{Schedule: schedule}})
-		at(2 * time.Hour)
-		equal(t, "slots", w.starts(), minutes(20, 60, 80)...)
-		u := w.turn(t, 0)
-		endsAt(t, u.expiredAt, time.Hour)
-	})
-}

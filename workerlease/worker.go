@@ -5,14 +5,17 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
+	"github.com/slotlease/slotlease/slots"
+	"github.com/slotlease/slotlease/workerlease/event"
 	"github.com/slotlease/slotlease/workerlease/internal/machine"
 	"github.com/slotlease/slotlease/workerlease/internal/timeline"
 )
 
 // WorkerLease is a worker. It is safe for concurrent use. While it
 // waits it has a timer and no goroutine: its steps, its ledger operations and its callbacks
-// run on goroutines that end with them.
+// run on goroutines that end with them. The zero WorkerLease, and nil, are a worker that has stopped.
 type WorkerLease struct {
 	client    *Client
 	options   Options
@@ -20,9 +23,12 @@ type WorkerLease struct {
 	machine   machine.Machine
 	base      context.Context // the values of StartLeasing's context, without its end
 	unhook    func() bool
-	listen    func(Event) // besides the observer; may be nil
+	listen    func(event.Event) // besides the observer; may be nil
+	task      Task              // of Run and StartTask; else nil
+	main      *WorkerLease      // for which it claims the run of a trigger; nil: for nobody
 
 	inbox    inbox
+	pulse    pulse
 	done     chan struct{}
 	stopping sync.Once
 	givingUp sync.Once
@@ -34,26 +40,28 @@ type WorkerLease struct {
 
 	attendee *attendee // its part in the roster; nil: it has none
 
-	checking atomic.Pointer[check] // the call of Options.Eligible that runs; nil: none does
+	serving  atomic.Pointer[serving] // the run of a trigger; nil: there is none
+	checking atomic.Pointer[check]   // the call of Options.Eligible that runs; nil: none does
 
 	// Only of the goroutine that runs the worker: see inbox.
 	state            machine.State
-	uncertainSamples int      // how often in a row store time was too uncertain
-	warned           []string // of which shortcomings of the store
+	uncertainSamples int           // how often in a row store time was too uncertain
+	uncertainFrom    time.Duration // the local reading of the first of these
+	warned           []string      // of which shortcomings of the store
 	outage           outage
+	downtime, upkeep downtime
+	over             *downtime     // not reported yet
+	took             time.Duration // by the newest operation
 
-	stopFailed atomic.Pointer[StopFailed] // not reported yet
+	stopFailed atomic.Pointer[event.StopFailed] // not reported yet
 
 	active atomic.Pointer[activeLease] // the newest; set by the goroutine that runs the worker
 
 	mu         sync.Mutex
 	unreleased bool // there is a lease to release, or there may be
-	// timeUnknown and poison (its seq) are why nothing can begin.
-	timeUnknown bool
-	block       machine.Block
-	poison      int64
-	progress    progress
-	terms       terms
+	obstacles  obstacles
+	progress   progress
+	terms      terms
 }
 
 func (c *Client) newWorker(ctx context.Context, o Options, cb Callbacks) *WorkerLease {
@@ -62,18 +70,39 @@ func (c *Client) newWorker(ctx context.Context, o Options, cb Callbacks) *Worker
 		base: context.WithoutCancel(ctx),
 		done: make(chan struct{}),
 	}
+	w.beat()
 	w.state = c.start()
 	w.settled.Store(int64(w.state.Clock.Settled))
-	w.machine.Shortest = shortestSlot(o.Schedule)
+	w.machine.Shortest, w.machine.Follows = slots.Shortest(o.Schedule), c.follower != nil
 	return w
 }
 
+// started reports that the worker was started once.
+func (w *WorkerLease) started() bool { return w != nil && w.client != nil }
+
 // Client returns the client that the worker belongs to.
-func (w *WorkerLease) Client() *Client { return w.client }
+func (w *WorkerLease) Client() *Client {
+	if w == nil {
+		return nil
+	}
+	return w.client
+}
 
 // Done is closed when the worker has stopped: all callbacks have returned, and no goroutine
 // of it is left.
-func (w *WorkerLease) Done() <-chan struct{} { return w.done }
+func (w *WorkerLease) Done() <-chan struct{} {
+	if !w.started() {
+		return ended.Done()
+	}
+	return w.done
+}
+
+// ended is the context of what never began.
+var ended = func() context.Context {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	cancel(ErrStopped)
+	return ctx
+}()
 
 // now contains store time.
 func (w *WorkerLease) now() timeline.Interval { return w.reading().now }
@@ -97,6 +126,9 @@ func (w *WorkerLease) StopLeasing(ctx context.Context) error { return w.stop(ctx
 // stop is StopLeasing. failed gets the error before the worker is told to give up, which
 // may end it at once.
 func (w *WorkerLease) stop(ctx context.Context, failed func(error)) error {
+	if !w.started() {
+		return nil
+	}
 	w.stopping.Do(func() { w.post(arrival{event: machine.Stop{}}) })
 	select {
 	case <-w.done:
@@ -112,6 +144,11 @@ func (w *WorkerLease) stop(ctx context.Context, failed func(error)) error {
 	w.mu.Lock()
 	running, unreleased := w.progress.running, w.unreleased
 	w.mu.Unlock()
+	if s := w.serving.Load(); s != nil {
+		s.mu.Lock()
+		running, unreleased = running || s.progress.running, unreleased || s.unreleased
+		s.mu.Unlock()
+	}
 	switch {
 	case running:
 		err = fmt.Errorf("stop leasing %q: %w: the callbacks have not returned", w.options.WorkerType, context.Cause(ctx))

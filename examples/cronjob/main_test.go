@@ -22,8 +22,8 @@ func TestOnlyTheHolderRunsTheJob(t *testing.T) {
 			t.Fatal(err)
 		}
 		const anna, ben = "anna runs the job\n", "ben runs the job\n"
-		// She holds the lease from 4 s to 7.5 s, and he from the end of her window.
-		want := strings.Repeat(anna, 3) + "anna stops\n" + strings.Repeat(ben, 4)
+		// She holds the lease from the start to 7.5 s, and he from the end of her window.
+		want := strings.Repeat(anna, 7) + "anna stops\n" + strings.Repeat(ben, 4)
 		if out.String() != want {
 			t.Errorf("output:\n%s\nwant:\n%s", &out, want)
 		}

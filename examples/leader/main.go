@@ -20,6 +20,7 @@ import (
 
 	"github.com/slotlease/slotlease/store/memory"
 	"github.com/slotlease/slotlease/workerlease"
+	"github.com/slotlease/slotlease/workerlease/event"
 )
 
 func main() {
@@ -42,7 +43,6 @@ func elect(ctx context.Context, client *workerlease.Client, node string, rank in
 		FailoverWithin: time.Second,     // of the leader's death
 		Continuous:     true,            // on and on, with one fencing token
 		NoFailback:     true,            // also when a higher priority comes back
-		JoinMidSlot:    true,            // lead at once if nobody does
 	}, lead)
 }
 
@@ -55,8 +55,8 @@ type witness struct {
 
 // Observe is not called twice at once, as each client has one worker. A release is
 // told as well: with the token of the leader that has gone.
-func (w *witness) Observe(e workerlease.Event) {
-	if e, ok := e.(workerlease.HolderChanged); ok && e.Holder.Token != w.token {
+func (w *witness) Observe(e event.Event) {
+	if e, ok := e.(event.HolderChanged); ok && e.Holder.Token != w.token {
 		w.token = e.Holder.Token
 		w.out.Printf("%s knows that %s leads", w.node, e.Holder.InstanceID)
 	}

@@ -60,6 +60,9 @@ func run(ctx context.Context) error {
 		return err
 	}
 	defer func() { _ = ledger.Close(context.WithoutCancel(ctx)) }()
+	if err := ledger.Init(ctx); err != nil {
+		return err
+	}
 	worker, err := workerlease.StartLeasing(ctx, ledger,
 		workerlease.Options{WorkerType: "sitemap", LeaseInterval: 2 * time.Second},
 		workerlease.Callbacks{LeaseAllocated: buildSitemap})
@@ -95,7 +98,7 @@ func handler(worker *workerlease.WorkerLease) http.Handler {
 	})
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) {
 		s := worker.Status()
-		answer(w, !s.Overrunning, s)
+		answer(w, s.Alive(), s)
 	})
 	return mux
 }

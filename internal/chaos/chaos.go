@@ -18,8 +18,10 @@ import (
 type chaosRun struct {
 	*harness
 
-	teams []*team
-	fence *fence
+	teams   []*team
+	workers []*worker // of all teams
+	control *worker   // is never killed
+	fence   *fence
 
 	mu      sync.Mutex
 	strikes []*strike
@@ -38,52 +40,41 @@ func runChaos(ctx context.Context, h *harness) (*report, error) {
 		return nil, err
 	}
 	defer c.fence.close()
-	for _, of := range typesOn(h.store) {
-		t, err := h.newTeam(ctx, of, perType)
-		if err != nil {
-			return nil, err
-		}
-		defer t.close(ctx)
-		c.teams = append(c.teams, t)
-	}
 	if c.fresh, err = c.sacrifice(ctx); err != nil {
 		return nil, err
 	}
-	if err := h.start(ctx, c.all()...); err != nil {
-		return nil, err
-	}
-	if c.before, err = usageOf(c.control().pid()); err != nil {
-		return nil, err
-	}
-	if err := c.strikeAll(ctx); err != nil {
-		return nil, err
-	}
-	if err := c.settle(ctx); err != nil {
-		return nil, err
-	}
-	v, err := c.judge(ctx)
+	var v *chaosVerdict
+	err = h.together(ctx, typesOn(h.store), func(teams []*team, workers []*worker) (err error) {
+		c.teams, c.workers, c.control = teams, workers, workers[slices.IndexFunc(workers, (*worker).control)]
+		if c.before, err = usageOf(c.control.pid()); err != nil {
+			return err
+		}
+		if err := c.strikeAll(ctx); err != nil {
+			return err
+		}
+		if err := c.settle(ctx); err != nil {
+			return err
+		}
+		v, err = c.judge(ctx)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
 	return v.report(), c.writeStrikes()
 }
 
-func (c *chaosRun) all() (all []*worker) {
-	for _, t := range c.teams {
-		all = append(all, t.workers...)
-	}
-	return all
-}
-
-// control is the worker that is never killed.
-func (c *chaosRun) control() *worker {
-	all := c.all()
-	return all[slices.IndexFunc(all, (*worker).control)]
-}
-
 // sacrifice measures a leasectl of its own worker type, which then dies of it.
 func (c *chaosRun) sacrifice(ctx context.Context) (u usage, err error) {
-	w := c.newWorker(workerType{name: "sacrifice", interval: time.Hour, tieBreak: "sticky", control: -1}, 0)
+	of := workerType{name: "sacrifice", interval: time.Hour, tieBreak: "sticky", control: -1}
+	l, err := c.openNew(ctx, of) // A worker doesn't start on a ledger that isn't initialised.
+	if err != nil {
+		return u, err
+	}
+	if err := l.Close(ctx); err != nil {
+		return u, err
+	}
+	w := c.newWorker(of, 0)
 	if err := c.harness.start(ctx, w); err != nil {
 		return u, err
 	}
@@ -104,7 +95,7 @@ func (c *chaosRun) strikeAll(ctx context.Context) error {
 		return ctx.Err()
 	}
 	faults := plan(c.seed, c.store, c.duration, typesOn(c.store))
-	fmt.Printf("%d workers are ready; %d faults are planned\n", len(c.all()), len(faults))
+	fmt.Printf("%d workers are ready; %d faults are planned\n", len(c.workers), len(faults))
 	limited, cancel := context.WithTimeout(ctx, c.duration)
 	defer cancel()
 	var watch sync.WaitGroup
@@ -136,7 +127,7 @@ func (c *chaosRun) progress(ctx context.Context) {
 // settle checks that every worker type works again when the faults are over, measures
 // the control worker, and ends all in order.
 func (c *chaosRun) settle(ctx context.Context) (err error) {
-	if err := c.await(ctx, "all workers are ready again", func() bool { return ready(c.all()) }); err != nil {
+	if err := c.await(ctx, "all workers are ready again", func() bool { return ready(c.workers) }); err != nil {
 		c.bad("%v", err)
 	}
 	// Two commands of each: the first may be of a lease that was held before.
@@ -156,17 +147,16 @@ func (c *chaosRun) settle(ctx context.Context) (err error) {
 	if err := c.await(ctx, "every worker type works again", worksAgain); err != nil {
 		c.bad("%v", err)
 	}
-	control := c.control()
-	if err := c.await(ctx, "the control worker has no command", func() bool { return familyOf(control.pid()).guard == 0 }); err != nil {
+	if err := c.await(ctx, "the control worker has no command", func() bool { return familyOf(c.control.pid()).guard == 0 }); err != nil {
 		return err
 	}
-	if c.after, err = usageOf(control.pid()); err != nil {
+	if c.after, err = usageOf(c.control.pid()); err != nil {
 		return err
 	}
-	if c.after[goroutines], err = control.dump(); err != nil {
+	if c.after[goroutines], err = c.control.dump(); err != nil {
 		return err
 	}
-	c.leave(ctx, c.all())
+	c.leave(ctx, c.workers)
 	return nil
 }
 

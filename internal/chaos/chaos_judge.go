@@ -57,8 +57,8 @@ func (c *chaosRun) judge(ctx context.Context) (*chaosVerdict, error) {
 		for _, text := range t.archive.wrong {
 			v.bad("ledger: %s", text)
 		}
+		v.judge(e, c.end)
 		v.judgeType(e, slotsOf(t.of, c.start, c.end, e.zero))
-		v.judgeLives(e.histories, c.end)
 		for _, h := range e.histories {
 			v.restarts += len(h.lives) - 1
 		}
@@ -89,7 +89,6 @@ func (c *chaosRun) judge(ctx context.Context) (*chaosVerdict, error) {
 
 // judgeType judges one worker type, and classifies its slots.
 func (v *chaosVerdict) judgeType(e evidence, slots []slot) {
-	v.judge(e)
 	v.judgeTokens(e)
 	v.lines += len(e.lines)
 	v.found += len(e.overlaps)

@@ -32,6 +32,7 @@ const (
 const (
 	plainCommand = "plain" // writes until it is stopped
 	taskCommand  = "task"  // ends well or fails, after a time
+	// A number makes a task that takes as many slots, and ends well.
 )
 
 const (
@@ -61,6 +62,9 @@ func behaviorOf(name string, l line) behavior {
 			b.outcome = failed
 		}
 		return b
+	}
+	if slots, err := strconv.ParseFloat(name, 64); err == nil {
+		return behavior{takes: time.Duration(slots*float64(l.end-l.start)) * time.Millisecond, outcome: ended, task: true}
 	}
 	n := l.token / int64(time.Second/time.Millisecond)
 	b := behavior{stubborn: n%2 == 0, detaches: n%3 == 0, fenced: true}

@@ -6,14 +6,15 @@
 //
 // It runs in its own folder, needs Linux, and builds leasectl from the tree. Everything
 // random is drawn from -seed: that fixes the faults and their times, not the outcome.
-// It has five scenarios, on SQLite or on a server: MongoDB's, PostgreSQL, MariaDB, Redis, S3's, Azurite, the emulator
+// It has six scenarios, on SQLite or on a server: MongoDB's, PostgreSQL, MariaDB, Redis, S3's, Azurite, the emulator
 // of Cosmos DB, etcd or an API server of Kubernetes, which testutil's peers start (-store mongo, postgres, mysql, redis,
 // s3, azblob, cosmos, etcd, kubernetes):
 //
 //	go run . -store sqlite -duration 60s                     faults of all sorts
 //	go run . -scenario takeover -store sqlite -tries 100     holders that die
-//	go run . -scenario rolling -store sqlite -tries 20       all workers restarted in turn
+//	go run . -scenario rolling -store sqlite -tries 20       deployments over a boundary
 //	go run . -scenario done -store sqlite -tries 200         jobs that are done once for each slot
+//	go run . -scenario overrun -store sqlite -tries 40       jobs that take longer than their slots
 //	go run . -scenario escapes -store sqlite -tries 200      commands whose processes try to escape
 //
 // # The verdict
@@ -25,7 +26,7 @@
 //     the file, or is older in the file and later by the boot clock;
 //   - a command worked outside of its window (250 ms late at most: a guard that gets no
 //     processor kills late), or tokens did not grow;
-//   - windows overlap in the ledger, or it breaks another rule (see internal/audit);
+//   - windows overlap in the ledger, or it breaks another rule (see workerlease/verify);
 //   - a leasectl ended by itself, or not in order, panicked, or left a process.
 //
 // # Faults of all sorts
@@ -61,12 +62,16 @@
 // must write its first line within a bound (see bound). A try over the bound by no more
 // than the time for which the harness itself got no processor is made again.
 //
-// # Rolling restarts
+// # Rolling deployments
 //
-// Three workers of one type, --continuous and --failover-within 1500ms, are ended by
-// SIGTERM and started again, one after the other, each when the one before is ready and
-// a command works. There must be work in every slot, and no gap longer than a bound
-// (see rollingLimit).
+// Each try has its own worker type, with slots of 20 s, and two to five workers. They are
+// ended by SIGTERM and started again, in any order and with random gaps, at a random time
+// before a boundary. Half of the types are jobs, --once-per-slot, whose workers don't wait for
+// one another, so that at times none is there: the slot that begins meanwhile must be done,
+// once, and be begun within --start-within. The others are leaders, --continuous and
+// --no-failback, whose next worker is ended when the one before is ready again: nobody may
+// lead for --failover-within and a second at most (see rollingLimit), from the moment at which all
+// are ready for the first time.
 //
 // # Once for each slot
 //
@@ -79,6 +84,18 @@
 // often than allowed, and none be recorded as done without a command that ended well.
 // Nine of ten slots must be done, of those in which the harness itself got the
 // processor.
+//
+// # Runs longer than their slots
+//
+// Six worker types, --once-per-slot and slots of 8 s, have commands that take 1.3 or 5 slots. Each must
+// end well, and each slot that begins meanwhile must be shown as skipped by leasectl inspect
+// slots, and have no command.
+//
+// # An older version
+//
+// With -older PATH, the workers that a rolling deployment replaces are another leasectl, and so is one
+// worker of each type in the scenarios done and overrun; in that one only for four slots, then it is replaced. All rules
+// hold as ever, but that the older one's runs end with their slots. make older builds one of the history, and runs the three.
 //
 // # Escapes
 //

@@ -32,7 +32,7 @@ const (
 func jobType(i int) workerType {
 	return workerType{
 		name: fmt.Sprintf("job-%d", i), interval: doneSlot, tieBreak: "sticky", priorities: [perType]int{0, 0, 1}, control: -1, behavior: taskCommand,
-		flags: []string{"--once-per-slot", "--max-attempts", strconv.Itoa(maxAttempts), "--failover-within", doneFailover.String(), "--join-mid-slot"},
+		flags: []string{"--once-per-slot", "--max-attempts", strconv.Itoa(maxAttempts), "--failover-within", doneFailover.String()},
 	}
 }
 
@@ -47,55 +47,43 @@ type job struct {
 
 // runDone kills as often as asked.
 func runDone(ctx context.Context, h *harness) (*report, error) {
-	var budget atomic.Int64
-	budget.Store(int64(h.tries))
-	var all []*job
-	var workers []*worker
+	var types []workerType
 	for i := range jobs {
-		t, err := h.newTeam(ctx, jobType(i), perType)
-		if err != nil {
-			return nil, err
-		}
-		defer t.close(ctx)
-		all = append(all, &job{team: t, budget: &budget})
-		workers = append(workers, t.workers...)
+		types = append(types, jobType(i))
 	}
-	if err := h.start(ctx, workers...); err != nil {
+	v := &doneVerdict{}
+	err := h.together(ctx, types, func(teams []*team, workers []*worker) error {
+		var budget atomic.Int64
+		budget.Store(int64(h.tries))
+		limited, cancel := context.WithCancel(ctx)
+		var watch, strikers sync.WaitGroup
+		defer watch.Wait()
+		defer cancel()
+		begun := boottime()
+		var all []*job
+		for _, t := range teams {
+			j := &job{team: t, budget: &budget}
+			all = append(all, j)
+			watch.Go(func() { h.fail(j.mark(limited)) })
+			strikers.Go(func() { h.fail(j.strike(ctx)) })
+		}
+		strikers.Wait()
+		// The last slot that counts is the one in which the kills end. After few kills, wait
+		// for at least one whole slot.
+		if !pause(ctx, max(doneSlot, begun+2*doneSlot-boottime())) {
+			return ctx.Err()
+		}
+		over := boottime()
+		h.leave(ctx, workers)
+		pause(ctx, 4*markEvery)
+		cancel()
+		watch.Wait()
+		v.verdict = h.verdict()
+		return v.judgeAll(ctx, all, begun, over)
+	})
+	if err != nil {
 		return nil, err
 	}
-	limited, cancel := context.WithCancel(ctx)
-	var watch, strikers sync.WaitGroup
-	defer watch.Wait()
-	defer cancel()
-	begun := boottime()
-	for _, j := range all {
-		watch.Go(func() { h.fail(j.mark(limited)) })
-		strikers.Go(func() { h.fail(j.strike(ctx)) })
-	}
-	strikers.Wait()
-	// The last slot that counts is the one in which the kills end. After few kills, wait
-	// for at least one whole slot.
-	if !pause(ctx, max(doneSlot, begun+2*doneSlot-boottime())) {
-		return nil, ctx.Err()
-	}
-	over := boottime()
-	h.leave(ctx, workers)
-	pause(ctx, 4*markEvery)
-	cancel()
-	watch.Wait()
-	v := &doneVerdict{verdict: h.verdict()}
-	for _, j := range all {
-		e, err := j.evidence(ctx)
-		if err != nil {
-			return nil, err
-		}
-		v.kills += j.struck
-		v.aimed += j.aimed
-		v.judge(e)
-		v.judgeLives(e.histories, over)
-		v.judgeSlots(e.lines, e.records, slotsOf(j.of, begun, over, j.zero), &h.gauge)
-	}
-	v.judgeExtent()
 	return v.report(), nil
 }
 

@@ -3,9 +3,11 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/slotlease/slotlease/store"
 )
@@ -37,6 +39,22 @@ type trail struct {
 	begun, ended int
 	marked, done bool
 	attempt      int // of the newest record
+}
+
+// judgeAll judges the jobs by what they have left behind.
+func (v *doneVerdict) judgeAll(ctx context.Context, all []*job, begun, over time.Duration) error {
+	for _, j := range all {
+		e, err := j.evidence(ctx)
+		if err != nil {
+			return err
+		}
+		v.kills += j.struck
+		v.aimed += j.aimed
+		v.judge(e, over)
+		v.judgeSlots(e.lines, e.records, slotsOf(j.of, begun, over, j.zero), &j.gauge)
+	}
+	v.judgeExtent()
+	return nil
 }
 
 // judgeSlots judges by the log, in the order in which it was written, and by the

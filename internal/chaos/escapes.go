@@ -15,7 +15,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 )
 
@@ -110,19 +109,7 @@ func (h *harness) escapesPath() string { return filepath.Join(h.dir, "escapes") 
 
 // escapes makes tries side by side, and judges them when all are over.
 func (h *harness) escapes(ctx context.Context, plan []flight) (*escapeVerdict, error) {
-	done := make([]escaped, len(plan))
-	all, limited := errgroup.WithContext(ctx)
-	all.SetLimit(escapeLanes)
-	for i, f := range plan {
-		all.Go(func() (err error) {
-			done[i], err = h.escape(limited, f)
-			if (i+1)%50 == 0 {
-				fmt.Printf("%d of %d tries\n", i+1, len(plan))
-			}
-			return err
-		})
-	}
-	err := all.Wait()
+	done, err := sideBySide(ctx, escapeLanes, plan, h.escape)
 	for _, e := range done {
 		if e.team != nil {
 			defer e.close(ctx)
@@ -154,7 +141,7 @@ func (h *harness) escapes(ctx context.Context, plan []flight) (*escapeVerdict, e
 func (h *harness) escape(ctx context.Context, f flight) (escaped, error) {
 	of := workerType{
 		name: fmt.Sprintf("escape-%03d", f.n), interval: escapeSlot, tieBreak: "sticky", control: -1, behavior: strings.Join(f.kinds, ","),
-		flags:   []string{"--join-mid-slot", "--margin", escapeMargin.String()},
+		flags:   []string{"--margin", escapeMargin.String()},
 		command: h.escapesPath(), under: f.world.program(h.self),
 	}
 	got := escaped{flight: f}
@@ -166,12 +153,8 @@ func (h *harness) escape(ctx context.Context, f flight) (escaped, error) {
 	if err := h.shareFiles(of); err != nil {
 		return got, err
 	}
+	defer t.kill()
 	w := t.workers[0]
-	defer func() {
-		if gone := w.retire(unix.SIGKILL, killLeasectl); gone != nil {
-			<-gone
-		}
-	}()
 	if err := w.start(); err != nil {
 		return got, err
 	}
@@ -189,10 +172,8 @@ func (h *harness) escape(ctx context.Context, f flight) (escaped, error) {
 	if _, err := t.nextSlot(ctx); err != nil {
 		return got, err
 	}
-	if gone := w.retire(unix.SIGTERM, endLeasectl); gone != nil {
-		if err := w.wait(gone); err != nil {
-			h.bad("%v: %v after SIGTERM", f, err)
-		}
+	if err := w.wait(w.retire(unix.SIGTERM, endLeasectl)); err != nil {
+		h.bad("%v: %v after SIGTERM", f, err)
 	}
 	return got, nil
 }
@@ -238,29 +219,12 @@ func (t *team) allWork(kinds []string) func() bool {
 
 // struckBy strikes a worker in one of waysToEnd, and reports whether it was there.
 func (w *worker) struckBy(how kind) bool {
-	if how == endLeasectl || how == killLeasectl {
-		signal := unix.SIGTERM
-		if how == killLeasectl {
-			signal = unix.SIGKILL
-		}
-		return w.retire(signal, how) != nil
+	d := deeds[how]
+	switch {
+	case d.end != 0:
+		return w.retire(d.end, how) != nil
+	case d.kill != nobodys:
+		return familyOf(w.pid()).kill(d.kill)
 	}
-	f := familyOf(w.pid())
-	pid, parent := f.guard, f.leasectl
-	switch how {
-	case endLease:
-		return true
-	case killCommand:
-		pid, parent = f.command, f.guard
-	default:
-	}
-	if pid == 0 {
-		return false
-	}
-	p, ok := hold(pid, parent)
-	if !ok {
-		return false
-	}
-	defer p.close()
-	return p.send(unix.SIGKILL)
+	return true
 }

@@ -26,8 +26,7 @@ type escapeVerdict struct {
 // read judges a try by what it has left behind. The heartbeats are the only witness: nothing
 // that leasectl or its guard says counts.
 func (v *escapeVerdict) read(e escaped, left evidence, g *gauge) {
-	v.judge(left)
-	v.judgeLives(left.histories, 0)
+	v.judge(left, 0)
 	v.judgeTurns(e.flight, left, g)
 	if e.void != "" {
 		v.void = append(v.void, e.void)

@@ -33,6 +33,7 @@ func TestMain(m *testing.M) {
 func release(seq, n int64, after time.Duration) store.Record {
 	r := grant(seq, n, "alpha-0")
 	r.Kind, r.WindowStart = store.KindRelease, r.WindowStart.Add(after)
+	r.WindowEnd = r.WindowStart // Nothing is left.
 	return r
 }
 

@@ -174,63 +174,95 @@ func (c *chaosRun) crowd(ctx context.Context, f fault) bool {
 	return some.Load()
 }
 
-// member is a process, and its parent if that is known.
-type member struct{ pid, parent int }
+// member is a process of a family.
+type member int
+
+const (
+	nobodys member = iota
+	theLeasectl
+	theGuard
+	theCommand
+)
+
+// deed is what a fault does to a family.
+type deed struct {
+	stop  []member // the first of them without fail
+	below bool     // stop all below the guard, too
+	kill  member
+	end   unix.Signal // to leasectl
+}
+
+// deeds are those of the faults of processes.
+var deeds = map[kind]deed{
+	killLeasectl: {end: unix.SIGKILL},
+	endLeasectl:  {end: unix.SIGTERM},
+	killAbove:    {stop: []member{theGuard}, end: unix.SIGKILL},
+	killGuard:    {kill: theGuard},
+	killCommand:  {kill: theCommand},
+	stopLeasectl: {stop: []member{theLeasectl}},
+	stopGuard:    {stop: []member{theGuard}},
+	stopCommand:  {stop: []member{theCommand}},
+	stopBoth:     {stop: []member{theGuard, theLeasectl}},
+	stopTree:     {stop: []member{theGuard, theLeasectl}, below: true},
+}
+
+// of is the number of a member, and its parent's.
+func (f family) of(m member) (pid, parent int) {
+	switch m {
+	case theLeasectl:
+		return f.leasectl, os.Getpid()
+	case theGuard:
+		return f.guard, f.leasectl
+	default:
+		return f.command, f.guard
+	}
+}
+
+// kill kills a member, and reports whether it was there.
+func (f family) kill(m member) bool {
+	p, ok := hold(f.of(m))
+	if !ok {
+		return false
+	}
+	defer p.close()
+	return p.send(unix.SIGKILL)
+}
+
+// stop stops members, and reports whether it found those that it must.
+func (f family) stop(d deed) (stopped []handle, ok bool) {
+	for _, m := range d.stop {
+		if h, ok := holdStopped(f.of(m)); ok {
+			stopped = append(stopped, h)
+		} else if len(stopped) == 0 {
+			return nil, false
+		}
+	}
+	ok = d.below || len(stopped) == len(d.stop)
+	if d.below {
+		for _, pid := range descendants(f.guard) {
+			if h, ok := holdStopped(pid, 0); ok {
+				stopped = append(stopped, h)
+			}
+		}
+	}
+	return stopped, ok
+}
 
 // process strikes one worker, whose fault lock is held: it stops processes, kills one of
 // them or ends leasectl, waits, lets them go on in any order, and starts leasectl again.
 func (c *chaosRun) process(ctx context.Context, f fault, w *worker, fam family) (bool, error) {
-	leasectl, guard, command := member{fam.leasectl, os.Getpid()}, member{fam.guard, fam.leasectl}, member{fam.command, fam.guard}
-	var stop []member // the first of them without fail
-	var kill member
-	var end unix.Signal
-	switch f.Kind {
-	case killLeasectl:
-		end = unix.SIGKILL
-	case endLeasectl:
-		end = unix.SIGTERM
-	case killAbove:
-		stop, end = []member{guard}, unix.SIGKILL
-	case killGuard:
-		kill = guard
-	case killCommand:
-		kill = command
-	case stopLeasectl:
-		stop = []member{leasectl}
-	case stopGuard:
-		stop = []member{guard}
-	case stopCommand:
-		stop = []member{command}
-	case stopBoth:
-		stop = []member{guard, leasectl}
-	case stopTree:
-		stop = []member{guard, leasectl}
-		for _, pid := range descendants(fam.guard) {
-			stop = append(stop, member{pid, 0})
-		}
-	default:
+	d, known := deeds[f.Kind]
+	if !known {
 		return false, fmt.Errorf("%s is no fault of a process", f.Kind)
 	}
 	noted := c.note(strike{Kind: f.Kind, Type: w.of.name, Worker: w.name(), family: fam, Begin: boottime()})
-	var stopped []handle
-	for _, m := range stop {
-		if h, ok := holdStopped(m.pid, m.parent); ok {
-			stopped = append(stopped, h)
-		}
-		if len(stopped) == 0 {
-			break
-		}
-	}
-	struck := len(stop) == 0 || len(stopped) > 0 && (len(stopped) == len(stop) || f.Kind != stopBoth)
-	if kill.pid != 0 {
-		h, ok := hold(kill.pid, kill.parent)
-		if struck = ok && h.send(unix.SIGKILL); ok {
-			h.close()
-		}
+	stopped, struck := fam.stop(d)
+	if d.kill != nobodys {
+		struck = fam.kill(d.kill)
 	}
 	var gone <-chan struct{}
-	if struck && end != 0 {
-		gone = w.end(end, f.Kind)
+	if struck && d.end != 0 {
+		gone = w.end(d.end, f.Kind)
 		struck = gone != nil
 	}
 	if struck {

@@ -28,6 +28,7 @@ type settings struct {
 	duration time.Duration
 	seed     uint64
 	keep     bool
+	older    string // another leasectl, beside this one
 	overlay  string // of tests, to build another leasectl: see go help build
 }
 
@@ -36,6 +37,7 @@ type scenario struct {
 	what    string        // what -tries counts; empty: it takes -duration instead
 	tries   int           // the default
 	each    time.Duration // how long one try may take
+	older   bool          // it works beside an older leasectl, too
 	proxied []workerType  // have a proxy for each worker
 	run     func(ctx context.Context, h *harness) (*report, error)
 }
@@ -44,8 +46,9 @@ type scenario struct {
 var scenarios = map[string]scenario{
 	"chaos":    {proxied: workerTypes, run: runChaos},
 	"takeover": {what: "deaths, and as many orderly ends", tries: 100, each: 5 * time.Second, run: runTakeover},
-	"rolling":  {what: "rounds", tries: 20, each: time.Minute, run: runRolling},
-	"done":     {what: "kills", tries: 200, each: 5 * time.Second, run: runDone},
+	"rolling":  {what: "deployments of a job, and of a leader", tries: 20, each: 30 * time.Second, older: true, run: runRolling},
+	"done":     {what: "kills", tries: 200, each: 5 * time.Second, older: true, run: runDone},
+	"overrun":  {what: "runs", tries: 40, each: 10 * time.Second, older: true, run: runOverrun},
 	"escapes":  {what: "commands whose processes try to escape", tries: 200, each: 5 * time.Second, run: runEscapes},
 }
 
@@ -224,9 +227,6 @@ func (h *harness) leave(ctx context.Context, all []*worker) {
 		ends = append(ends, w.retire(unix.SIGTERM, endLeasectl))
 	}
 	for i, gone := range ends {
-		if gone == nil {
-			continue
-		}
 		if err := all[i].wait(gone); err != nil {
 			h.bad("%v after SIGTERM, without any fault", err)
 		}
@@ -240,7 +240,7 @@ func (h *harness) leave(ctx context.Context, all []*worker) {
 func (h *harness) leftBehind() string {
 	var found []string
 	for _, pid := range left() {
-		if text := commandLine(pid); strings.Contains(text, guardName) || strings.Contains(text, h.program) || strings.Contains(text, h.escapesPath()) || strings.HasSuffix(text, "\x00"+workCommand+"\x00") {
+		if text := commandLine(pid); strings.Contains(text, guardName) || strings.Contains(text, h.program) || h.older != "" && strings.Contains(text, h.older) || strings.Contains(text, h.escapesPath()) || strings.HasSuffix(text, "\x00"+workCommand+"\x00") {
 			found = append(found, fmt.Sprintf("pid %d (%s)", pid, strings.ReplaceAll(strings.TrimRight(text, "\x00"), "\x00", " ")))
 		}
 	}

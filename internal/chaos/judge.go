@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/slotlease/slotlease/internal/audit"
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/workerlease/verify"
 )
 
 // evidence is what a run has left behind of one worker type.
@@ -26,9 +26,10 @@ type evidence struct {
 }
 
 // judge applies the rules of every scenario: the ledger is valid, one command works at a
-// time, and stays within its window. What the faults excuse is kept.
-func (v *verdict) judge(e evidence) {
-	for _, text := range audit.Ledger(e.records) {
+// time, and stays within its window, and leasectl ends in order after the last fault. What the faults excuse is kept.
+func (v *verdict) judge(e evidence, lastFault time.Duration) {
+	v.judgeLives(e.histories, lastFault)
+	for _, text := range verify.Strict(e.records) {
 		v.bad("ledger: %s: %s", e.of.name, text)
 	}
 	expected, overlaps := judgeOverlaps(e.overlaps, e.strikes)

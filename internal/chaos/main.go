@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -36,31 +37,9 @@ func dispatch(args []string) error {
 	if len(args) > 2 && args[0] == enterCommand {
 		return enter(world(args[1]), args[2:])
 	}
-	o := settings{}
-	flags := flag.NewFlagSet("chaos", flag.ExitOnError)
-	flags.StringVar(&o.scenario, "scenario", "chaos", "`scenario` to run: chaos, takeover, rolling, done or escapes")
-	flags.IntVar(&o.tries, "tries", 0, "of the others than chaos: how many deaths, rounds, kills or commands; 0: 100, 20, 200 or 200")
-	flags.StringVar(&o.store, "store", "sqlite", "`store` to run over: "+storeNames())
-	flags.DurationVar(&o.duration, "duration", time.Minute, "of chaos: how long to strike; the run takes some 30 s more")
-	flags.Uint64Var(&o.seed, "seed", 0, "of what is drawn; 0 draws one")
-	flags.BoolVar(&o.keep, "keep", false, "keep the folder with the logs and the store")
-	_ = flags.Parse(args)
-	switch {
-	case flags.NArg() > 0:
-		return fmt.Errorf("unexpected argument %q", flags.Arg(0))
-	case scenarios[o.scenario].run == nil:
-		return fmt.Errorf("-scenario %q: use chaos, takeover, rolling, done or escapes", o.scenario)
-	case o.tries < 0 || o.tries > 0 && o.scenario == "chaos":
-		return fmt.Errorf("-tries %d: must be positive, and chaos takes -duration instead", o.tries)
-	case storeFaults[o.store] == nil:
-		return fmt.Errorf("-store %q: use one of %s", o.store, storeNames())
-	case o.scenario != "chaos" && slower(o.store) > 1:
-		return fmt.Errorf("-scenario %s -store %s: the clock of that store is too coarse for these slots; use -scenario chaos", o.scenario, o.store)
-	case o.duration < cycle*slower(o.store):
-		return fmt.Errorf("-duration %v: must be at least %v", o.duration, cycle*slower(o.store))
-	}
-	if o.tries == 0 {
-		o.tries = scenarios[o.scenario].tries
+	o, err := parse(args)
+	if err != nil {
+		return err
 	}
 	if err := adopt(); err != nil {
 		return err
@@ -73,11 +52,42 @@ func dispatch(args []string) error {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	err := run(ctx, o)
+	err = run(ctx, o)
 	if ctx.Err() != nil {
 		return errors.New("interrupted; everything is stopped")
 	}
 	return err
+}
+
+// parse reads the flags of the harness.
+func parse(args []string) (o settings, err error) {
+	flags := flag.NewFlagSet("chaos", flag.ExitOnError)
+	flags.StringVar(&o.scenario, "scenario", "chaos", "`scenario` to run: chaos, takeover, rolling, done, overrun or escapes")
+	flags.IntVar(&o.tries, "tries", 0, "of the others than chaos: how many deaths, deployments, kills, runs or commands; 0: 100, 20, 200, 40 or 200")
+	flags.StringVar(&o.store, "store", "sqlite", "`store` to run over: "+storeNames())
+	flags.DurationVar(&o.duration, "duration", time.Minute, "of chaos: how long to strike; the run takes some 30 s more")
+	flags.Uint64Var(&o.seed, "seed", 0, "of what is drawn; 0 draws one")
+	flags.StringVar(&o.older, "older", "", "of rolling, done and overrun: `path` of an older leasectl, beside which this one works")
+	flags.BoolVar(&o.keep, "keep", false, "keep the folder with the logs and the store")
+	_ = flags.Parse(args)
+	switch {
+	case flags.NArg() > 0:
+		err = fmt.Errorf("unexpected argument %q", flags.Arg(0))
+	case scenarios[o.scenario].run == nil:
+		err = fmt.Errorf("-scenario %q: use chaos, takeover, rolling, done, overrun or escapes", o.scenario)
+	case o.older != "" && !scenarios[o.scenario].older:
+		err = fmt.Errorf("-older %s: use -scenario rolling, done or overrun", o.older)
+	case o.tries < 0 || o.tries > 0 && o.scenario == "chaos":
+		err = fmt.Errorf("-tries %d: must be positive, and chaos takes -duration instead", o.tries)
+	case storeFaults[o.store] == nil:
+		err = fmt.Errorf("-store %q: use one of %s", o.store, storeNames())
+	case o.scenario != "chaos" && slower(o.store) > 1:
+		err = fmt.Errorf("-scenario %s -store %s: the clock of that store is too coarse for these slots; use -scenario chaos", o.scenario, o.store)
+	case o.duration < cycle*slower(o.store):
+		err = fmt.Errorf("-duration %v: must be at least %v", o.duration, cycle*slower(o.store))
+	}
+	o.tries = cmp.Or(o.tries, scenarios[o.scenario].tries)
+	return o, err
 }
 
 // supervised is the environment variable of a harness that is supervised.

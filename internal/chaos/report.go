@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -51,6 +52,9 @@ func (v *verdict) newReport(format string, args ...any) *report {
 		Name:    v.scenario + "-" + v.store,
 		Command: fmt.Sprintf("make %s STORE=%s TRIES=%d", v.scenario, v.store, v.tries),
 	}}
+	if v.older != "" {
+		r.Name, r.Command = r.Name+"-older", r.Command+" OLDER="+filepath.Base(v.older)
+	}
 	r.cells = tabwriter.NewWriter(&r.text, 0, 0, 2, ' ', 0)
 	r.title(format, args...)
 	return r

@@ -5,81 +5,177 @@ package main
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
-
-	"github.com/slotlease/slotlease/priority"
 )
 
-// The scenario of a rolling restart: all workers of a type, whose leases go on from
-// slot to slot, are ended in order and started again, one after the other.
+// The scenario of rolling deployments: the workers of a type are ended in order and started again, one after
+// the other, over the boundary of a slot. A slot stands for a night or for minutes, and the times of a deployment
+// are as much shorter. A leader's next worker is ended when the one before is ready again. Those of a job aren't waited
+// for, so that at times none is there: it is enough that one comes while the slot may yet begin.
 const (
-	rollingSlot     = 6 * time.Second
-	rollingFailover = 1500 * ms
-	rollingLead     = rollingFailover / 2
+	rollingSlot     = 20 * time.Second
+	rollingFailover = 3 * time.Second
+	rollingStart    = rollingSlot / 4 // leasectl's own choice of --start-within
+	rollingRest     = 2 * time.Second // the longest time without a worker, and from one worker to the next
+	mostRolling     = 5               // workers
 )
 
-var rollingType = workerType{
-	name: "rolling", interval: rollingSlot, tieBreak: "sticky", priorities: [perType]int{0, 0, 1}, control: -1, behavior: plainCommand,
-	flags: []string{"--continuous", "--failover-within", rollingFailover.String(), "--join-mid-slot"},
+// rollingLimit is how long nobody may lead: what was promised, with a second for the turns, the uncertainty of store
+// time, requests, and the start of a command.
+const rollingLimit = rollingFailover + time.Second
+
+// deployment is one try as it is planned.
+type deployment struct {
+	n     int
+	leads bool            // a leader; else a job that is done once for each slot
+	order []int           // of the workers
+	gaps  []time.Duration // from the end of a worker to its next start
+	rests []time.Duration // after that
+	lead  time.Duration   // from the first end to the boundary
 }
 
-// rollingLimit is how long nobody may work: the bound of a takeover at the end of a
-// slot, with a second for the uncertainty of store time, requests, and the start of
-// a command.
-func rollingLimit() time.Duration {
-	return rollingFailover + rollingLead + 3*priority.NewTurns(rollingLead, 0, rollingLead).Step + time.Second
+// of is the worker type of a try.
+func (d deployment) of() workerType {
+	t := workerType{
+		name: fmt.Sprintf("job-%03d", d.n), interval: rollingSlot, tieBreak: "sticky", control: -1, behavior: "0.15", // of a slot, which a deployment may cut
+		flags: []string{"--failover-within", rollingFailover.String(), "--once-per-slot"},
+	}
+	if d.leads {
+		t.name, t.behavior = fmt.Sprintf("leader-%03d", d.n), plainCommand
+		t.flags = append(t.flags[:2], "--continuous", "--no-failback")
+	}
+	return t
 }
 
-// runRolling restarts all workers as often as asked.
-func runRolling(ctx context.Context, h *harness) (*report, error) {
-	t, err := h.newTeam(ctx, rollingType, perType)
-	if err != nil {
-		return nil, err
-	}
-	defer t.close(ctx)
-	if err := h.start(ctx, t.workers...); err != nil {
-		return nil, err
-	}
-	if err := h.await(ctx, "a command works", t.worksSince(0)); err != nil {
-		return nil, err
-	}
-	// Whole slots count.
-	begun, err := t.nextSlot(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for round := range h.tries {
-		for _, w := range t.workers {
-			if err := t.restart(ctx, w); err != nil {
-				return nil, err
+// deployments draws what to try: as many of a leader as of a job.
+func (h *harness) deployments() (plan []deployment) {
+	random := drawer(h.seed, "rolling")
+	for n := range 2 * h.tries {
+		d := deployment{n: n, leads: n%2 > 0, order: random.Perm(2 + random.IntN(mostRolling-1))}
+		long := time.Duration(0)
+		for range d.order {
+			gap, rest := time.Duration(random.Int64N(int64(rollingRest))), time.Duration(random.Int64N(int64(rollingRest)))
+			if !d.leads {
+				rest /= 8
+			}
+			d.gaps, d.rests = append(d.gaps, gap), append(d.rests, rest)
+			if long += rest; d.leads || len(d.gaps) == len(d.order) {
+				long += gap
 			}
 		}
-		if (round+1)%10 == 0 {
-			fmt.Printf("%d of %d rounds\n", round+1, h.tries)
+		d.lead = time.Duration(random.Int64N(int64(long)))
+		plan = append(plan, d)
+	}
+	return plan
+}
+
+// runRolling tries as often as asked, and once more what the machine was too busy for.
+func runRolling(ctx context.Context, h *harness) (*report, error) {
+	v := &rollingVerdict{}
+	plan := h.deployments()
+	for again := 0; len(plan) > 0 && again < 3; again++ {
+		found, err := sideBySide(ctx, lanes, plan, h.deploy)
+		if err != nil {
+			return nil, err
 		}
+		var busy []deployment
+		for i, d := range plan {
+			v.add(found[i])
+			if found[i].busy > 0 {
+				d.n += 2 * h.tries
+				busy = append(busy, d)
+			}
+		}
+		plan = busy
 	}
-	over, err := t.nextSlot(ctx)
-	if err != nil {
-		return nil, err
+	if len(plan) > 0 {
+		v.bad("the machine was too busy for %d deployments, three times", len(plan))
 	}
-	h.leave(ctx, t.workers)
-	e, err := t.evidence(ctx)
-	if err != nil {
-		return nil, err
-	}
-	v := &rollingVerdict{verdict: h.verdict(), restarts: h.tries * perType}
-	v.judge(e)
-	v.judgeLives(e.histories, 0)
-	v.judgeGaps(e.turns, slotsOf(t.of, begun, over+ms, t.zero), &h.gauge)
+	h.leave(ctx, nil)
+	ran := h.verdict()
+	v.settings, v.stalls, v.wrong = ran.settings, ran.stalls, append(v.wrong, ran.wrong...)
 	return v.report(), nil
 }
 
-// restart ends a worker and starts it again, and waits until it is ready and a command
-// works: its own, or another's.
-func (t *team) restart(ctx context.Context, w *worker) error {
+// deploy is one try, with its own worker type.
+func (h *harness) deploy(ctx context.Context, d deployment) (v rollingVerdict, err error) {
+	t, err := h.newTeam(ctx, d.of(), len(d.order))
+	if err != nil {
+		return v, err
+	}
+	defer t.close(ctx)
+	for _, w := range t.workers {
+		w.older = h.older != "" // A deployment brings this version.
+	}
+	if err := h.start(ctx, t.workers...); err != nil {
+		return v, err
+	}
+	ready := boottime()
+	if d.leads {
+		if err := t.await(ctx, t.of.name+": a command works", t.wrote(func(line) bool { return true })); err != nil {
+			v.bad("%v", err)
+		}
+	}
+	boundary := nextPhase(rollingSlot, t.zero, boottime()+d.lead, 0)
+	if err := t.roll(ctx, d, boundary); err != nil {
+		return v, err
+	}
+	over := boottime()
+	for _, w := range t.workers {
+		if err := w.wait(w.retire(unix.SIGTERM, endLeasectl)); err != nil {
+			v.bad("%v", err)
+		}
+	}
+	e, err := t.evidence(ctx)
+	if err != nil {
+		return v, err
+	}
+	v.judge(e, 0)
+	v.replaced = len(d.order)
+	if d.leads {
+		v.judgeLeader(t.of, e.turns, ready, over, &h.gauge)
+	} else {
+		v.judgeJob(t.of, e.lines, e.zero, boundary, &h.gauge)
+	}
+	return v, nil
+}
+
+// roll replaces the workers around a boundary, and waits until what comes of that must show.
+func (t *team) roll(ctx context.Context, d deployment, boundary time.Duration) error {
+	if !pause(ctx, boundary-d.lead-boottime()) {
+		return ctx.Err()
+	}
+	var replaced errgroup.Group
+	for i, n := range d.order {
+		replaced.Go(func() error { return t.replace(ctx, t.workers[n], d.gaps[i]) })
+		if d.leads {
+			if err := replaced.Wait(); err != nil {
+				return err
+			}
+		}
+		if !pause(ctx, d.rests[i]) {
+			return ctx.Err()
+		}
+	}
+	if err := replaced.Wait(); err != nil {
+		return err
+	}
+	if !d.leads { // Attempts may be repeated, as long as the slot lasts.
+		done := t.wrote(func(l line) bool { return l.event == ended && l.boot > boundary })
+		for !done() && boottime() < boundary+rollingSlot*9/10 && pause(ctx, 50*ms) {
+		}
+	}
+	if !pause(ctx, max(boundary, boottime())+rollingLimit-boottime()) {
+		return ctx.Err()
+	}
+	return nil
+}
+
+// replace ends a worker in order, starts it again after a gap, as this version, and waits until it is ready.
+func (t *team) replace(ctx context.Context, w *worker, gap time.Duration) error {
 	gone := w.end(unix.SIGTERM, endLeasectl)
 	if gone == nil {
 		return fmt.Errorf("%s is gone", w.name())
@@ -87,100 +183,9 @@ func (t *team) restart(ctx context.Context, w *worker) error {
 	if err := w.wait(gone); err != nil {
 		return err
 	}
-	ended := boottime()
-	if err := t.start(ctx, w); err != nil {
-		return err
-	}
-	if err := t.await(ctx, "a command works again", t.worksSince(ended)); err != nil {
-		return err
-	}
-	if !pause(ctx, time.Duration(t.random.Int64N(int64(rollingSlot/3)))) {
+	if !pause(ctx, gap) {
 		return ctx.Err()
 	}
-	return nil
-}
-
-// worksSince reports whether a line was written after a time that was not read before.
-func (t *team) worksSince(at time.Duration) func() bool {
-	return t.wrote(func(l line) bool { return l.boot > at })
-}
-
-// rollingVerdict is what a rolling restart has shown.
-type rollingVerdict struct {
-	verdict
-
-	restarts, terms, turns int
-	shares                 []float64       // of each slot in which somebody worked
-	gaps                   []time.Duration // sorted
-}
-
-// sharesOf are the shares of some slots in which commands worked: each from its first
-// line to its last.
-func sharesOf(turns []*turn, slots []slot) (found []float64) {
-	for _, s := range slots {
-		worked := time.Duration(0)
-		for _, t := range turns {
-			worked += max(0, min(t.last, s.finish)-max(t.first, s.begin))
-		}
-		found = append(found, float64(worked)/float64(s.finish-s.begin))
-	}
-	return found
-}
-
-// judgeGaps demands work in every slot, and no gap over the limit.
-func (v *rollingVerdict) judgeGaps(turns []*turn, slots []slot, g *gauge) {
-	tokens := map[int64]bool{}
-	for _, t := range turns {
-		tokens[t.token] = true
-	}
-	v.turns, v.terms = len(turns), len(tokens)
-	gap := func(from, to time.Duration) {
-		if to <= from {
-			return
-		}
-		v.gaps = append(v.gaps, to-from)
-		if stalled := g.stalled(from, to); to-from > rollingLimit()+stalled {
-			v.bad("nobody worked for %v, want within %v (the harness itself got no processor for %v)", to-from, rollingLimit(), stalled)
-		}
-	}
-	for i := 1; i < len(turns); i++ {
-		gap(turns[i-1].last, turns[i].first)
-	}
-	if n := len(turns); n > 0 && len(slots) > 0 {
-		gap(slots[0].begin, turns[0].first)
-		gap(turns[n-1].last, slots[len(slots)-1].finish)
-	}
-	slices.Sort(v.gaps)
-	v.shares = sharesOf(turns, slots)
-	for i, s := range slots {
-		if v.shares[i] <= 0 {
-			v.bad("nobody worked in the slot %v to %v of the boot clock", s.begin, s.finish)
-		}
-	}
-	if len(slots) == 0 || v.terms < 2 {
-		v.bad("%d slots and %d terms show nothing", len(slots), v.terms)
-	}
-}
-
-func (v *rollingVerdict) report() *report {
-	r := v.newReport("Rolling restarts: %d workers, slots of %v that go on, failover within %v", perType, rollingSlot, rollingFailover)
-	lost, sum := 0, 0.0
-	for _, part := range v.shares {
-		sum += part / float64(len(v.shares))
-		if part <= 0 {
-			lost++
-		}
-	}
-	percent := func(part float64) string { return fmt.Sprintf("%.1f %%", 100*part) }
-	r.figure("workers ended in order and started again", v.restarts)
-	r.row("terms", v.terms)
-	r.row("commands", v.turns)
-	r.figure("slots", len(v.shares))
-	r.figure("slots in which nobody worked", lost)
-	r.figure("least share of a slot in which somebody worked", percent(slices.Min(append(v.shares, 1))))
-	r.figure("share of all slots in which somebody worked", percent(sum))
-	r.figure("longest time in which nobody worked", quantile(v.gaps, 100), "p50 "+quantile(v.gaps, 50), "p99 "+quantile(v.gaps, 99))
-	r.figure("the bound of that", rollingLimit().Round(ms))
-	r.figure("FailoverWithin", rollingFailover)
-	return v.end(r, "In every slot somebody worked, and never did nobody for longer than the bound; never two at once, and tokens only grew.")
+	w.older = false
+	return t.start(ctx, w)
 }

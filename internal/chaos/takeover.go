@@ -7,11 +7,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"time"
-
-	"golang.org/x/sync/errgroup"
-	"golang.org/x/sys/unix"
 
 	"github.com/slotlease/slotlease/priority"
 )
@@ -22,9 +18,6 @@ const (
 	takeoverSlot     = 10 * time.Second
 	takeoverFailover = 2 * time.Second
 	takeoverLead     = takeoverFailover / 2 // leasectl's own choice
-	// lanes is the number of tries at once. Each has two leasectl and one command,
-	// which are idle nearly all of the time.
-	lanes = 12
 )
 
 // takeoverTurn is when the turn of the second priority ends, counted from that of the
@@ -80,7 +73,7 @@ func runTakeover(ctx context.Context, h *harness) (*report, error) {
 	}
 	v := &takeoverVerdict{verdict: h.verdict()}
 	for again := 0; len(plan) > 0 && again < 3; again++ {
-		done, err := h.tryAll(ctx, plan)
+		done, err := sideBySide(ctx, lanes, plan, h.try)
 		if err != nil {
 			return nil, err
 		}
@@ -101,82 +94,40 @@ func runTakeover(ctx context.Context, h *harness) (*report, error) {
 	return v.report(), nil
 }
 
-// tryAll makes tries side by side, until one can't be made.
-func (h *harness) tryAll(ctx context.Context, plan []attempt) ([]takeover, error) {
-	var made atomic.Int64
-	done := make([]takeover, len(plan))
-	all, ctx := errgroup.WithContext(ctx)
-	all.SetLimit(lanes)
-	for i, a := range plan {
-		all.Go(func() (err error) {
-			done[i], err = h.try(ctx, a)
-			if n := made.Add(1); n%50 == 0 {
-				fmt.Printf("%d of %d tries\n", n, len(plan))
-			}
-			return err
-		})
-	}
-	return done, all.Wait()
-}
-
 // try is one try, with its own worker type.
 func (h *harness) try(ctx context.Context, a attempt) (takeover, error) {
 	got := takeover{attempt: a}
 	of := workerType{
 		name: fmt.Sprintf("try-%03d", a.n), interval: takeoverSlot, tieBreak: "sticky", priorities: [perType]int{0, 1}, control: -1,
-		flags: []string{"--failover-within", takeoverFailover.String(), "--join-mid-slot"}, behavior: plainCommand,
+		flags: []string{"--failover-within", takeoverFailover.String()}, behavior: plainCommand,
 	}
 	t, err := h.newTeam(ctx, of, 2)
 	if err != nil {
 		return got, err
 	}
 	defer t.close(ctx)
+	defer t.kill()
 	holder, standby := t.workers[0], t.workers[1]
-	defer func() {
-		for _, w := range t.workers {
-			if gone := w.retire(unix.SIGKILL, killLeasectl); gone != nil {
-				<-gone
-			}
-		}
-	}()
-	by := func(w *worker) func() bool {
-		return t.wrote(func(l line) bool { return l.instance == w.name() })
-	}
-	if err := holder.start(); err != nil {
-		return got, err
-	}
-	if err := t.await(ctx, of.name+": the holder works", by(holder)); err != nil {
-		return got, err
-	}
-	if err := standby.start(); err != nil {
-		return got, err
-	}
-	if err := t.await(ctx, of.name+": the standby stands by", func() bool { return standby.logged("slot lost") }); err != nil {
+	if err := t.standBy(ctx, holder, standby); err != nil {
 		return got, err
 	}
 	at := nextPhase(takeoverSlot, t.zero, boottime()+200*ms, a.phase)
 	if !pause(ctx, at-boottime()) {
 		return got, ctx.Err()
 	}
-	signal := unix.SIGKILL
-	if a.how == endLeasectl {
-		signal = unix.SIGTERM
-	}
-	gone := holder.retire(signal, a.how)
+	gone := holder.retire(deeds[a.how].end, a.how)
 	if gone == nil {
 		got.void = "the holder was gone"
 		return got, nil
 	}
-	if err := t.await(ctx, of.name+": the standby works", by(standby)); err != nil {
+	if err := t.await(ctx, of.name+": the standby works", t.wroteBy(standby)); err != nil {
 		got.verdict.bad("%v", err)
 	}
 	if err := holder.wait(gone); err != nil {
 		got.verdict.bad("%v", err)
 		return got, nil
 	}
-	if other := standby.retire(unix.SIGKILL, killLeasectl); other != nil {
-		<-other
-	}
+	t.kill()
 	e, err := t.evidence(ctx)
 	if err != nil {
 		return got, err
@@ -184,4 +135,23 @@ func (h *harness) try(ctx context.Context, a attempt) (takeover, error) {
 	got.read(e)
 	got.stalled = h.stalled(got.struck, cmp.Or(got.first, boottime()))
 	return got, nil
+}
+
+// standBy starts a worker and, when that works, another one, until it has lost a slot.
+func (t *team) standBy(ctx context.Context, holder, standby *worker) error {
+	if err := holder.start(); err != nil {
+		return err
+	}
+	if err := t.await(ctx, t.of.name+": the holder works", t.wroteBy(holder)); err != nil {
+		return err
+	}
+	if err := standby.start(); err != nil {
+		return err
+	}
+	return t.await(ctx, t.of.name+": the standby stands by", func() bool { return standby.logged("slot lost") })
+}
+
+// wroteBy reports whether a worker's command has written a line since it was asked last.
+func (t *team) wroteBy(w *worker) func() bool {
+	return t.wrote(func(l line) bool { return l.instance == w.name() })
 }

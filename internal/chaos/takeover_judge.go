@@ -19,8 +19,7 @@ func (t *takeover) read(e evidence) {
 	}
 	t.struck = holder.lives[0].struck
 	t.phase = e.zero.Add(t.struck).Sub(e.zero.Add(t.struck).Truncate(takeoverSlot))
-	v.judgeLives(e.histories, 0)
-	v.judge(e)
+	v.judge(e, 0)
 	for _, each := range e.turns {
 		switch {
 		case each.instance == holder.name && each.first <= t.struck:

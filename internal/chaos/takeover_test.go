@@ -83,7 +83,7 @@ func TestATryThatIsNotAsItShouldBeIsWrong(t *testing.T) {
 		"it begins before its window": {killLeasectl, func(g *tryOf) { g.records[2].WindowStart = store.FromMillis(14_550) }, "outside its window", ""},
 		"a token that doesn't grow": {killLeasectl, func(g *tryOf) {
 			g.records[2].Token = 10_000
-		}, "token 10000 is not higher", ""},
+		}, "token 10000 is not above", ""},
 		"it doesn't end in order": {endLeasectl, func(g *tryOf) { g.of[0].lives[0].how, g.of[0].lives[0].result = endLeasectl, "exit status 1" }, "exit status 1", ""},
 		"it is started again":     {killLeasectl, func(g *tryOf) { g.of[0].lives = append(g.of[0].lives, life{}) }, "started again", ""},
 		"the standby worked already": {killLeasectl, func(g *tryOf) {

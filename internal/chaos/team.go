@@ -5,9 +5,14 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"slices"
+	"sync/atomic"
 	"time"
+
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/sys/unix"
 
 	"github.com/slotlease/slotlease/store"
 )
@@ -46,6 +51,13 @@ func (h *harness) newTeam(ctx context.Context, of workerType, workers int) (*tea
 func (t *team) close(ctx context.Context) {
 	t.log.close()
 	_ = t.ledger.Close(context.WithoutCancel(ctx))
+}
+
+// kill ends what still runs of the team.
+func (t *team) kill() {
+	for _, w := range t.workers {
+		t.fail(w.wait(w.retire(unix.SIGKILL, killLeasectl)))
+	}
 }
 
 // start starts workers, and waits until they are ready.
@@ -147,3 +159,45 @@ func (t *team) records(ctx context.Context, limit int) ([]store.Record, error) {
 
 // allRecords is more than a ledger has.
 const allRecords = 100_000
+
+// lanes is the number of tries at once. Each has a few leasectl and one command, which are idle nearly all of the
+// time.
+const lanes = 12
+
+// sideBySide makes tries, some at once, until one can't be made.
+func sideBySide[P, R any](ctx context.Context, atOnce int, plan []P, try func(context.Context, P) (R, error)) ([]R, error) {
+	var made atomic.Int64
+	results := make([]R, len(plan))
+	all, ctx := errgroup.WithContext(ctx)
+	all.SetLimit(atOnce)
+	for i, p := range plan {
+		all.Go(func() (err error) {
+			results[i], err = try(ctx, p)
+			if n := made.Add(1); n%50 == 0 {
+				fmt.Printf("%d of %d tries\n", n, len(plan))
+			}
+			return err
+		})
+	}
+	return results, all.Wait()
+}
+
+// together runs worker types beside each other: f is called when all workers are ready. With an older leasectl, one
+// worker of each type is of that.
+func (h *harness) together(ctx context.Context, types []workerType, f func(teams []*team, workers []*worker) error) error {
+	var teams []*team
+	var workers []*worker
+	for i, of := range types {
+		t, err := h.newTeam(ctx, of, perType)
+		if err != nil {
+			return err
+		}
+		defer t.close(ctx)
+		t.workers[i%perType].older = h.older != ""
+		teams, workers = append(teams, t), append(workers, t.workers...)
+	}
+	if err := h.start(ctx, workers...); err != nil {
+		return err
+	}
+	return f(teams, workers)
+}

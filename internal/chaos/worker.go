@@ -4,16 +4,80 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
+
+// perType is how many workers a worker type has.
+const perType = 3
+
+// workerType is a worker type with its workers' options.
+type workerType struct {
+	name       string
+	interval   time.Duration
+	tieBreak   string
+	priorities [perType]int
+	// control is the index of the worker that is stopped and cut off, but never
+	// killed, or -1.
+	control  int
+	flags    []string // more flags of leasectl run
+	behavior string   // of its commands
+	command  string   // the program; empty: this one
+	under    []string // start leasectl under this program
+}
+
+// workerTypes are the worker types of a run. Their slots are of different length, so
+// that a long run has many slots, and faults meet all phases of each.
+var workerTypes = []workerType{
+	{name: "alpha", interval: time.Second, tieBreak: "sticky", priorities: [perType]int{0, 0, 1}, control: -1},
+	{name: "beta", interval: 2 * time.Second, tieBreak: "rotate", priorities: [perType]int{0, 1, 1}, control: 2},
+	{name: "gamma", interval: 3 * time.Second, tieBreak: "random", priorities: [perType]int{0, 1, 2}, control: -1},
+}
+
+// cycle is a multiple of all intervals.
+const cycle = 6 * time.Second
+
+// slower is by how much all that is longer on a store.
+func slower(store string) time.Duration { return time.Duration(max(serverStores[store].slower, 1)) }
+
+// typesOn are the worker types of a run on a store.
+func typesOn(store string) []workerType {
+	all := slices.Clone(workerTypes)
+	for i := range all {
+		all[i].interval *= slower(store)
+	}
+	return all
+}
+
+// margin is how long before the end of its lease a command must be gone. It is more
+// than leasectl's own choice for slots of this length: runs share their machine
+// with others, and a guard that gets no processor can't kill.
+const margin = 100 * time.Millisecond
+
+// grace is how long a command has between SIGTERM and SIGKILL.
+const grace = 100 * time.Millisecond
+
+// instance is the label of a worker: alpha-0.
+func (t workerType) instance(i int) string { return fmt.Sprintf("%s-%d", t.name, i) }
+
+// arguments are those of leasectl for a worker.
+func (t workerType) arguments(i int, store, program string) []string {
+	args := []string{
+		"run", "--store", store, "--worker-type", t.name, "--instance-id", t.instance(i), "--every", t.interval.String(),
+		"--priority", strconv.Itoa(t.priorities[i%perType]), "--tie-break", t.tieBreak, "--margin", margin.String(), "--stop-grace", grace.String(),
+		"--log-format", "json", "--log-level", "debug", "--tether",
+	}
+	return append(append(args, t.flags...), "--", cmp.Or(t.command, program), workCommand)
+}
 
 // life is one leasectl process of a worker, by the boot clock.
 type life struct {
@@ -38,6 +102,7 @@ type worker struct {
 	h        *harness
 	of       workerType
 	index    int
+	older    bool       // its next leasectl is the older one
 	fault    sync.Mutex // held by the one process fault that is under way
 	mu       sync.Mutex
 	lives    []*life
@@ -64,6 +129,9 @@ func (w *worker) running() *life {
 	return nil
 }
 
+// olderFlags are more flags for the older leasectl: what this version does without them.
+var olderFlags = []string{"--join-mid-slot"}
+
 // start starts a leasectl, unless one runs.
 func (w *worker) start() error {
 	w.mu.Lock()
@@ -77,7 +145,11 @@ func (w *worker) start() error {
 		return err
 	}
 	defer func() { _ = log.Close() }()
-	argv := slices.Concat(w.of.under, []string{w.h.program}, w.of.arguments(w.index, w.h.backend.address(w.of, w.index), w.h.self))
+	program, of := w.h.program, w.of
+	if w.older {
+		program, of.flags = w.h.older, slices.Concat(of.flags, olderFlags)
+	}
+	argv := slices.Concat(of.under, []string{program}, of.arguments(w.index, w.h.backend.address(of, w.index), w.h.self))
 	l.cmd = exec.Command(argv[0], argv[1:]...)
 	l.cmd.Env = append(os.Environ(), "GOTRACEBACK=all", logVariable+"="+w.h.workLog(w.of), fenceVariable+"="+w.h.fencePath(), behaviorVariable+"="+w.of.behavior)
 	l.cmd.Stdout, l.cmd.Stderr = log, log
@@ -139,8 +211,11 @@ func (w *worker) end(s unix.Signal, how kind) <-chan struct{} {
 // leasectl gives the store.
 const patience = 25 * time.Second
 
-// wait waits until a leasectl is gone, for patience at most.
+// wait waits until a leasectl is gone, if there was one, for patience at most.
 func (w *worker) wait(gone <-chan struct{}) error {
+	if gone == nil {
+		return nil
+	}
 	select {
 	case <-gone:
 		return nil

@@ -41,3 +41,17 @@ func TestAlertsNameCommandsThatRun(t *testing.T) {
 		t.Errorf("alerts name the commands %v, want more", done)
 	}
 }
+
+// The metrics that docs/production.md tells people to watch are there, under these names.
+func TestTheMetricsToWatchAreInTheTable(t *testing.T) {
+	all := read(t, "docs/metrics.md").text
+	watched := regexp.MustCompile("`(slotlease_[a-z_]+)`").FindAllStringSubmatch(read(t, "docs/production.md").text, -1)
+	for _, m := range watched {
+		if !strings.Contains(all, "\n| `"+m[1]+"` | ") {
+			t.Errorf("docs/production.md names %s, which docs/metrics.md doesn't list", m[1])
+		}
+	}
+	if len(watched) < 5 {
+		t.Errorf("docs/production.md names %d metrics, want five", len(watched))
+	}
+}

@@ -1,6 +1,7 @@
 package docs
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,13 +17,13 @@ type page struct{ path, text string }
 // pages are all Markdown files that users read.
 func pages(t *testing.T) []page {
 	t.Helper()
-	paths := []string{"README.md", "CONTRIBUTING.md", "CHANGELOG.md"}
-	found, err := filepath.Glob(root + "/docs/*.md")
-	if err != nil || len(found) == 0 {
-		t.Fatalf("docs/*.md: %v, %v", found, err)
-	}
-	for _, path := range found {
-		paths = append(paths, "docs/"+filepath.Base(path))
+	paths := []string{"README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "examples/deploy/README.md"}
+	for _, pattern := range []string{"docs/*.md", "docs/stores/*.md"} {
+		found, err := fs.Glob(os.DirFS(root), pattern)
+		if err != nil || len(found) == 0 {
+			t.Fatalf("%s: %v, %v", pattern, found, err)
+		}
+		paths = append(paths, found...)
 	}
 	var all []page
 	for _, path := range paths {

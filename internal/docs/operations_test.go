@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/slotlease/slotlease/workerlease/verify"
 )
 
 func TestExitCodesAreThoseOfLeasectl(t *testing.T) {
@@ -25,16 +27,14 @@ func TestExitCodesAreThoseOfLeasectl(t *testing.T) {
 	}
 }
 
-// The log lines that docs/operations.md explains are in the code, piece by piece, and so
-// are leasectl's own messages in docs/monitoring.md.
+// The log lines that docs/troubleshooting.md explains are in the code, piece by piece, and so
+// are leasectl's own messages in docs/metrics.md.
 func TestLogLinesThatAreExplainedExist(t *testing.T) {
 	code := source(t, false, "cmd/leasectl", "workerlease")
-	page := read(t, "docs/operations.md").text
-	_, text, _ := strings.Cut(page, "### Why doesn't my worker have it?")
-	text, _, _ = strings.Cut(text, "\n## ")
+	text := read(t, "docs/troubleshooting.md").text
 	lines := regexp.MustCompile("(?m)^\\| .*?`([^`]+)`.* \\| .* \\|$").FindAllStringSubmatch(text, -1)
 	if len(lines) < 6 {
-		t.Errorf("docs/operations.md explains %d log lines, want more", len(lines))
+		t.Errorf("docs/troubleshooting.md explains %d log lines, want more", len(lines))
 	}
 	for _, line := range lines {
 		for _, piece := range regexp.MustCompile(`…|"[^"]*"|: |\d+`).Split(line[1], -1) {
@@ -43,11 +43,11 @@ func TestLogLinesThatAreExplainedExist(t *testing.T) {
 			}
 		}
 	}
-	_, own, _ := strings.Cut(read(t, "docs/monitoring.md").text, "next to its own: ")
+	_, own, _ := strings.Cut(read(t, "docs/metrics.md").text, "next to its own: ")
 	own, _, _ = strings.Cut(own, ".\n")
 	quoted := strings.Split(own, "`") // every second one is
 	if len(quoted) < 2*8 {
-		t.Errorf("docs/monitoring.md lists %q as messages of leasectl run, want more", quoted)
+		t.Errorf("docs/metrics.md lists %q as messages of leasectl run, want more", quoted)
 	}
 	for i, message := range quoted {
 		if i%2 == 1 && !strings.Contains(code, `"`+message+`"`) {
@@ -97,13 +97,33 @@ func TestChecksOfDoctorAreThoseOfTheHelp(t *testing.T) {
 	for line := range strings.Lines(list) {
 		want = append(want, strings.Join(strings.Fields(line), " "))
 	}
-	for _, row := range read(t, "docs/leasectl.md").table(t, "| Check | It asks | If not |") {
+	for _, row := range read(t, "docs/checks.md").table(t, "| Check | It asks | If not |") {
 		got = append(got, strings.Trim(row[0], "`")+" "+row[1])
 		if row[2] == "" {
-			t.Errorf("docs/leasectl.md says nothing of what to do about %s", row[0])
+			t.Errorf("docs/checks.md says nothing of what to do about %s", row[0])
 		}
 	}
 	if len(want) < 30 || !slices.Equal(got, want) {
-		t.Errorf("docs/leasectl.md lists the checks\n%s\nand leasectl\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+		t.Errorf("docs/checks.md lists the checks\n%s\nand leasectl\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// Every finding of leasectl verify is explained, under its severity.
+func TestFindingsOfVerifyAreListed(t *testing.T) {
+	p := read(t, "docs/checks.md")
+	listed := map[string]verify.Severity{}
+	for header, severity := range map[string]verify.Severity{"| Fault | Meaning |": verify.Fault, "| Warning | Meaning |": verify.Warning, "| Note | Meaning |": verify.Note} {
+		for _, row := range p.table(t, header) {
+			listed[strings.Trim(row[0], "`")] = severity
+		}
+	}
+	codes := regexp.MustCompile(`Code = "([a-z-]+)"`).FindAllStringSubmatch(source(t, false, "workerlease/verify"), -1)
+	for _, m := range codes {
+		if got, want := listed[m[1]], verify.SeverityOf(verify.Code(m[1])); got != want {
+			t.Errorf("docs/checks.md lists %s as %q, want %q", m[1], got, want)
+		}
+	}
+	if len(listed) != len(codes) || len(codes) < 40 {
+		t.Errorf("docs/checks.md lists %d findings, and there are %d", len(listed), len(codes))
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,6 +24,7 @@ const module = "github.com/slotlease/slotlease"
 var imports = map[string]string{
 	"context": "context", "errors": "errors", "fmt": "fmt", "log": "log", "slog": "log/slog", "http": "net/http",
 	"os": "os", "strings": "strings", "synctest": "testing/synctest", "testing": "testing", "time": "time", "sql": "database/sql",
+	"pgxpool": "github.com/jackc/pgx/v5/pgxpool", "goredis": "github.com/redis/go-redis/v9", "redis": module + "/store/redis",
 	"clock": "github.com/benbjohnson/clock", "zap": "go.uber.org/zap",
 	"workerlease": module + "/workerlease", "history": module + "/workerlease/history", "slots": module + "/slots", "priority": module + "/priority",
 	"health": module + "/workerlease/health", "promlease": module + "/workerlease/promlease",
@@ -169,11 +171,22 @@ func goWith(t *testing.T, files map[string]string, args ...string) (string, erro
 	return string(out), err
 }
 
+// declared finds what a block leaves to the reader.
+var declared = regexp.MustCompile(`(?m)^(\w+), err := `)
+
+// uses are statements that use what a block declares.
+func uses(text string) (all string) {
+	for _, found := range declared.FindAllStringSubmatch(text, -1) {
+		all += "_, _ = " + found[1] + ", err\n"
+	}
+	return all
+}
+
 // wrap makes a file of a block. Errors name the lines of the page.
 func wrap(t *testing.T, p page, b block) string {
 	t.Helper()
 	at := fmt.Sprintf("//line %s:%d\n", p.path, b.line)
-	bodies := []string{b.text, "func _() error {\n" + at + b.text + "return nil\n}\n"}
+	bodies := []string{b.text, "func _() error {\n" + at + b.text + uses(b.text) + "return nil\n}\n"}
 	var failed error
 	for _, body := range bodies {
 		file, err := parser.ParseFile(token.NewFileSet(), "", "package snippet\n"+at+body, 0)
@@ -185,7 +198,7 @@ func wrap(t *testing.T, p page, b block) string {
 		for name, path := range imports {
 			named := slices.ContainsFunc(file.Imports, func(i *ast.ImportSpec) bool { return i.Path.Value == strconv.Quote(path) })
 			if !named && slices.ContainsFunc(file.Unresolved, func(id *ast.Ident) bool { return id.Name == name }) {
-				used = append(used, fmt.Sprintf("import %q\n", path))
+				used = append(used, fmt.Sprintf("import %s %q\n", name, path))
 			}
 		}
 		slices.Sort(used)

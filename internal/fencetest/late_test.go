@@ -41,22 +41,31 @@ type outcome struct {
 
 const slot = 500 * time.Millisecond
 
-// lease runs task once, under the first lease that is won.
+// errAgain is returned by a task whose lease ended first, as on a busy machine.
+var errAgain = errors.New("the lease has ended first")
+
+// lease runs task once, under the first lease that is won; if it returns errAgain, also under the next one.
 func lease(ctx context.Context, path, workerType string, priority int, task func(context.Context, workerlease.Lease) error) error {
 	ledger, err := sqlite.Open(ctx, sqlite.Options{Path: path})
 	if err != nil {
 		return err
 	}
+	if err := ledger.Init(ctx); err != nil {
+		return err
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	var once sync.Once
 	var failed error
+	ended := false
 	o := workerlease.Options{WorkerType: workerType, LeaseInterval: slot, Priority: priority}
 	err = workerlease.Run(ctx, ledger, o, func(ctx context.Context, l workerlease.Lease) error {
-		once.Do(func() {
-			failed = task(ctx, l)
+		if ended {
+			return nil
+		}
+		if failed = task(ctx, l); !errors.Is(failed, errAgain) {
+			ended = true
 			cancel()
-		})
+		}
 		return nil
 	})
 	return errors.Join(err, failed, ledger.Close(context.WithoutCancel(ctx)))
@@ -175,9 +184,13 @@ func (p *peer) pause(t *testing.T, s setup) (err error) {
 	var newest int64
 	err = lease(ctx, s.Ledger, s.WorkerType, 1, func(ctx context.Context, l workerlease.Lease) error {
 		newest = l.Token
-		return sqlfence.Do(ctx, p.DB, p.dialect, s.WorkerType, l.Token, func(tx *sql.Tx) error {
+		err := sqlfence.Do(ctx, p.DB, p.dialect, s.WorkerType, l.Token, func(tx *sql.Tx) error {
 			return insert(ctx, tx, s.WorkerType, l.Token)
 		})
+		if err != nil && ctx.Err() != nil {
+			return errAgain
+		}
+		return err
 	})
 	if err != nil {
 		return fmt.Errorf("the next holder: %w", err)

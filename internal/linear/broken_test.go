@@ -3,7 +3,6 @@ package linear_test
 import (
 	"context"
 	"errors"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -85,9 +84,6 @@ func TestBrokenLedgersAreFoundIllegal(t *testing.T) {
 					t.Errorf("Check() = %v, want it to say what has no explanation", err)
 				}
 				t.Logf("round %d: %v", round, err)
-				if err := result.Violations[0].Visualize(filepath.Join(t.ArtifactDir(), "violation.html")); err != nil {
-					t.Error(err)
-				}
 				return
 			}
 			t.Error("50 rounds are linearizable, want ErrIllegal")

@@ -141,15 +141,15 @@ func (p partition) plain(timeout time.Duration) ruling {
 }
 
 func decide(ops []*operation, timeout time.Duration) ruling {
-	return ruling{verdict: porcupine.CheckOperationsTimeout(model, history(ops, nil), timeout), searched: len(ops)}
+	return ruling{verdict: porcupine.CheckOperationsTimeout(model, history(ops), timeout), searched: len(ops)}
 }
 
 // history is what the checker wants. A trim that deleted records did so one by one, and so becomes two operations, each
 // at one instant: its call and its reply.
-func history(ops []*operation, clients map[string]int) []porcupine.Operation {
+func history(ops []*operation) []porcupine.Operation {
 	out := make([]porcupine.Operation, 0, len(ops))
 	add := func(o *operation) {
-		out = append(out, porcupine.Operation{ClientId: clients[o.Client], Input: o, Call: o.call.At, Return: o.reply.At})
+		out = append(out, porcupine.Operation{Input: o, Call: o.call.At, Return: o.reply.At})
 	}
 	for _, o := range ops {
 		if o.Act != actTrim || o.ghost() || o.Removed == 0 {

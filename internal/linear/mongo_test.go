@@ -10,12 +10,14 @@ import (
 
 	"github.com/slotlease/slotlease/internal/linear"
 	"github.com/slotlease/slotlease/internal/linear/workload"
+	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/store/mongo"
 	"github.com/slotlease/slotlease/testutil/mongopeer"
 )
 
 // Each round has its own collection, because the peer scans it for each tail.
 func TestMongoIsLinearizableWhileThePeerIsKilledAndPaused(t *testing.T) {
+	suites.Prove(t, "it kills a server again and again")
 	t.Parallel()
 	const keys, calls = 30, 60
 	peer := mongopeer.Start(t)
@@ -35,6 +37,13 @@ func TestMongoIsLinearizableWhileThePeerIsKilledAndPaused(t *testing.T) {
 		p := workload.Round(i, keys, calls)
 		h := linear.NewHistory()
 		disturbed := i%3 == 2
+		first, err := mongo.Open(t.Context(), mongo.Options{Client: connections[0], Database: "linear", Collection: p.WorkerType})
+		if err == nil {
+			err = first.Init(t.Context())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
 		workload.Compete(t.Context(), p, clients, func(name string, n int) *workload.Client {
 			l, err := mongo.Open(t.Context(), mongo.Options{Client: connections[n], Database: "linear", Collection: p.WorkerType})
 			if err != nil {

@@ -219,17 +219,5 @@ func (p partition) mayHaveLed(u *operation) bool {
 	return taken == never || higher <= taken
 }
 
-// clients numbers them in the order of their names.
-func (p partition) clients() map[string]int {
-	numbers := map[string]int{}
-	for _, o := range p.ops {
-		numbers[o.Client] = 0
-	}
-	for i, name := range slices.Sorted(maps.Keys(numbers)) {
-		numbers[name] = i
-	}
-	return numbers
-}
-
 // byStart orders operations by their beginnings.
 func byStart(a, b *operation) int { return cmp.Compare(a.call.At, b.call.At) }

@@ -21,6 +21,7 @@ import (
 
 	"github.com/slotlease/slotlease/internal/linear"
 	"github.com/slotlease/slotlease/internal/linear/workload"
+	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/store/sqlite"
 	"github.com/slotlease/slotlease/workerlease"
 )
@@ -143,6 +144,7 @@ func (p *process) follow(began func(round int)) error {
 }
 
 func TestSQLiteIsLinearizableWhileProcessesAreKilled(t *testing.T) {
+	suites.Prove(t, "it kills processes again and again")
 	t.Parallel()
 	now, ok := bootTime()
 	if !ok {

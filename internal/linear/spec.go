@@ -1,11 +1,9 @@
 package linear
 
 import (
-	"fmt"
 	"hash/maphash"
 	"math/bits"
 	"slices"
-	"strings"
 
 	"github.com/anishathalye/porcupine"
 )
@@ -229,25 +227,6 @@ func (l ledger) tail(limit int64, found []identity, trimmed int64) (after ledger
 	return after, true
 }
 
-func (l ledger) String() string {
-	var texts []string
-	for e := l.head; e != nil; e = e.older {
-		if len(texts) == 8 {
-			texts = append(texts, "…")
-			break
-		}
-		text := fmt.Sprint(e.records[0])
-		for _, r := range e.records[1:] {
-			text += fmt.Sprint(" or ", r)
-		}
-		if l.free(e) {
-			text += "?"
-		}
-		texts = append(texts, text)
-	}
-	return "[" + strings.Join(texts, " ") + "]"
-}
-
 // model is the specification in the form that the checker wants.
 var model = porcupine.Model{
 	Init: func() any { return ledger{} },
@@ -270,6 +249,4 @@ var model = porcupine.Model{
 		}
 		return h
 	},
-	DescribeOperation: func(input, _ any) string { return input.(*operation).String() },
-	DescribeState:     func(state any) string { return state.(ledger).String() },
 }

@@ -157,13 +157,6 @@ func TestCheckJudgesSmallHistories(t *testing.T) {
 	}
 }
 
-func TestALedgerShowsAllThatAKeyMayHold(t *testing.T) {
-	l := ledger{head: (*entry)(nil).set(1, id(1, "a"), id(1, "b"))}
-	if got, want := l.String(), "[1·a or 1·b]"; got != want {
-		t.Errorf("String() = %s, want %s", got, want)
-	}
-}
-
 func TestAppendsThatAreLeftOutArentCountedAsSearched(t *testing.T) {
 	for name, c := range map[string]struct {
 		ops  []operation

@@ -13,8 +13,7 @@ import (
 // Violation is a part of a history that has no explanation, cut off where the
 // last explanation ends.
 type Violation struct {
-	part    partition
-	timeout time.Duration
+	part partition
 	// last are the operations whose answers came last. Before the first of these
 	// answers there was an explanation.
 	last []*operation
@@ -33,7 +32,7 @@ func (p partition) judge(timeout time.Duration) ruling {
 	if r.verdict == porcupine.Ok {
 		return r
 	}
-	r.violation = Violation{part: p, timeout: timeout}
+	r.violation = Violation{part: p}
 	for _, quick := range []bool{true, false} {
 		check := partition.check
 		if quick {
@@ -47,7 +46,7 @@ func (p partition) judge(timeout time.Duration) ruling {
 			continue
 		}
 		if cut := p.until(ends[i]); cut.check(timeout).verdict == porcupine.Illegal {
-			r.verdict, r.violation = porcupine.Illegal, cut.violation(ends[i], timeout)
+			r.verdict, r.violation = porcupine.Illegal, cut.violation(ends[i])
 			return r
 		}
 	}
@@ -55,8 +54,8 @@ func (p partition) judge(timeout time.Duration) ruling {
 }
 
 // violation describes a part that can't be explained from an instant on.
-func (p partition) violation(at int64, timeout time.Duration) Violation {
-	v := Violation{part: p, timeout: timeout}
+func (p partition) violation(at int64) Violation {
+	v := Violation{part: p}
 	for _, o := range p.ops {
 		if o.reply.At == at {
 			v.last = append(v.last, o)
@@ -91,14 +90,4 @@ func (v Violation) show(o *operation) string {
 		end = fmt.Sprint(o.reply.At)
 	}
 	return fmt.Sprintf("%d–%s %s: %v", o.call.At, end, o.Client, o)
-}
-
-// Visualize writes a page of HTML to a file. It shows the part of the history as a chart,
-// with the longest explanations of its beginning.
-func (v Violation) Visualize(path string) error {
-	_, info := porcupine.CheckOperationsVerbose(model, history(v.part.copied(), v.part.clients()), v.timeout)
-	if err := porcupine.VisualizePath(model, info, path); err != nil {
-		return fmt.Errorf("linear: visualize %v: %w", v.part, err)
-	}
-	return nil
 }

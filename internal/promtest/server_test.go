@@ -43,6 +43,7 @@ func rules(t *testing.T) string {
 		t.Fatal(err)
 	}
 	scaled := regexp.MustCompile(`(?m)^(\s+for: ).*$`).ReplaceAllString(string(text), "${1}1s")
+	scaled = regexp.MustCompile(`offset \d+[mh]`).ReplaceAllString(scaled, "offset 20s")
 	return regexp.MustCompile(`\[\d+[mh]\]`).ReplaceAllString(scaled, "[20s]")
 }
 

@@ -24,6 +24,7 @@ import (
 
 	"github.com/slotlease/slotlease/store/sqlite"
 	"github.com/slotlease/slotlease/workerlease"
+	"github.com/slotlease/slotlease/workerlease/event"
 	"github.com/slotlease/slotlease/workerlease/otellease"
 	"github.com/slotlease/slotlease/workerlease/promlease"
 )
@@ -36,6 +37,14 @@ const (
 	roleVariable   = "PROMTEST_ROLE"
 	ledgerVariable = "PROMTEST_LEDGER"
 	unfitVariable  = "PROMTEST_UNFIT" // it is not eligible, if set
+	jobVariable    = "PROMTEST_JOB"   // it has a job, whose runs do what this file says
+)
+
+// What a run of a job may do.
+const (
+	succeeds = "succeed"
+	fails    = "fail"
+	overruns = "overrun" // it takes several slots
 )
 
 func TestMain(m *testing.M) {
@@ -66,6 +75,9 @@ func work(role string) error {
 		return err
 	}
 	defer ledger.Close(context.WithoutCancel(ctx))
+	if err := ledger.Init(ctx); err != nil {
+		return err
+	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
@@ -77,13 +89,35 @@ func work(role string) error {
 		options.Eligible = func(context.Context) error { return errors.New("its disk is full") }
 	}
 	client := workerlease.NewClient(ledger, workerlease.ClientOptions{Observer: observer})
+	if file := os.Getenv(jobVariable); file != "" {
+		options.Job = &workerlease.Job{MaxAttempts: 2, MinRetry: 10 * time.Millisecond}
+		return client.Run(ctx, options, func(ctx context.Context, _ workerlease.Lease) error { return job(ctx, file) })
+	}
 	return client.Run(ctx, options, func(ctx context.Context, _ workerlease.Lease) error {
 		<-ctx.Done()
 		return ctx.Err()
 	})
 }
 
-func observerOf(role string, r *prometheus.Registry) (workerlease.Observer, error) {
+// job is a run of a job.
+func job(ctx context.Context, file string) error {
+	does, err := os.ReadFile(file)
+	switch {
+	case err != nil:
+		return err
+	case string(does) == fails:
+		return errors.New("its disk is full")
+	case string(does) == overruns:
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(7 * interval / 2):
+		}
+	}
+	return nil
+}
+
+func observerOf(role string, r *prometheus.Registry) (event.Observer, error) {
 	if role == "promlease" {
 		return promlease.New(r, promlease.Options{})
 	}

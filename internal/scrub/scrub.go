@@ -8,6 +8,8 @@
 package scrub
 
 import (
+	"encoding/json"
+	"html"
 	"net/url"
 	"regexp"
 	"slices"
@@ -94,7 +96,8 @@ func forms(secret string) []string {
 	}
 	for _, form := range all {
 		quoted := strconv.Quote(form)
-		all = append(all, quoted[1:len(quoted)-1])
+		inJSON, _ := json.Marshal(form) // A string has no error.
+		all = append(all, quoted[1:len(quoted)-1], string(inJSON[1:len(inJSON)-1]), html.EscapeString(form))
 	}
 	slices.Sort(all)
 	return slices.DeleteFunc(slices.Compact(all), func(form string) bool { return form == "" })
@@ -175,20 +178,71 @@ var secretName = regexp.MustCompile(`(?i)password|secret|credential|properties|p
 func IsSecret(name string) bool { return secretName.MatchString(name) }
 
 // places are where secrets stand, and what to show there. The secret is the group that isn't
-// empty.
+// empty. A text is searched only if it may hold one: a pattern takes 3 µs for a byte, and a page of
+// metrics has 50,000.
 var places = []struct {
+	may     func(text string) bool
 	pattern *regexp.Regexp
 	mask    string
 }{
 	// The user and password of a URI.
-	{regexp.MustCompile(`://([^\s"]*)@`), Mask + ":" + Mask},
+	{holding("://"), regexp.MustCompile(`://([^\s"]*)@`), Mask + ":" + Mask},
 	// The value of a parameter in a query, a connection string or a signature.
-	{regexp.MustCompile(`(?i)(?:\b|%26)(?:` + parameter + `)(?:=| = |%3d)([^\s&;"']*?),?(?:[\s&;]|\\?["']|$)`), Mask},
+	{hasParameter, regexp.MustCompile(`(?i)(?:\b|%26)(?:` + parameter + `)(?:=| = |%3d)([^\s&;"']*?),?(?:[\s&;]|\\?["']|$)`), Mask},
 	// The same, quoted, and as that looks inside a quoted string.
-	{regexp.MustCompile(named + `(?:"((?:[^"\\]|\\.)*)|'((?:[^'\\]|\\.)*)|\\"((?:[^"\\]|\\\\\\.|\\[^"])*))`), Mask},
+	{hasParameter, regexp.MustCompile(named + `(?:"((?:[^"\\]|\\.)*)|'((?:[^'\\]|\\.)*)|\\"((?:[^"\\]|\\\\\\.|\\[^"])*))`), Mask},
 	// A token of Microsoft Entra ID.
-	{regexp.MustCompile(`\b(eyJ[\w-]{8,}\.[\w-]+(?:\.[\w-]*)?)`), Mask},
+	{holding("eyJ"), regexp.MustCompile(`\b(eyJ[\w-]{8,}\.[\w-]+(?:\.[\w-]*)?)`), Mask},
 }
+
+// holding reports whether a text holds a part.
+func holding(part string) func(string) bool {
+	return func(text string) bool { return strings.Contains(text, part) }
+}
+
+// parameterAt matches the name of such a parameter, and secretParameter that at the end of what could be one.
+var (
+	parameterAt     = regexp.MustCompile(`(?i)(?:\b|%26)(?:` + parameter + `)`)
+	secretParameter = regexp.MustCompile(`(?i)(?:\b|%26)(?:` + parameter + `)$`)
+)
+
+// hasParameter reports whether a text has a parameter whose value is secret, by its name. It looks at each
+// part once: an encoded text is one long name, with a % every three bytes.
+func hasParameter(text string) bool {
+	seen := map[string]bool{}
+	inside := func(r rune) bool { return !outsideName(r) }
+	for {
+		from := strings.IndexFunc(text, inside)
+		if from < 0 {
+			return false
+		}
+		name := text[from:]
+		if to := strings.IndexFunc(name, outsideName); to >= 0 {
+			name = name[:to]
+		}
+		text = text[from+len(name):]
+		if at := max(strings.LastIndex(name, "%3d"), strings.LastIndex(name, "%3D")); at > 0 && parameterAt.MatchString(name[:at]) {
+			return true
+		}
+		if !assigns(text) || seen[name] {
+			continue
+		}
+		if seen[name] = true; secretParameter.MatchString(name) {
+			return true
+		}
+	}
+}
+
+// assigns reports whether a value comes next, after a name that may be quoted.
+func assigns(rest string) bool {
+	for _, between := range []string{`\`, `"`, `'`, " "} {
+		rest = strings.TrimPrefix(rest, between)
+	}
+	return rest != "" && strings.Contains(":=%", rest[:1])
+}
+
+// outsideName reports whether a rune is in no name of a parameter.
+func outsideName(r rune) bool { return !inWord(r) && !strings.ContainsRune("%.-", r) }
 
 // namesFile matches the name of a parameter whose value is a path, with what stands before that.
 var namesFile = regexp.MustCompile(`(?i)file(?:\\?["'])? ?(?:[:=]|%3d) ?(?:\\?["'])?$`)
@@ -207,6 +261,9 @@ type span struct {
 func (s Secrets) Scrub(text string, shown ...string) string {
 	var spans []span
 	for _, place := range places {
+		if !place.may(text) {
+			continue
+		}
 		for _, at := range place.pattern.FindAllStringSubmatchIndex(text, -1) {
 			for group := 2; group < len(at); group += 2 {
 				if at[group] < at[group+1] && !namesFile.MatchString(text[at[0]:at[group]]) {

@@ -4,6 +4,9 @@
 //
 //	go run ./internal/sizes
 //
+// With the argument code, it prints how much code each folder has instead: its files, lines of code, of comments and of tests,
+// functions over the budget, and exported names.
+//
 // It runs at the top of the source tree, and builds each program as users may: with
 // -ldflags='-s -w' and without cgo.
 package main
@@ -41,10 +44,15 @@ var users = []user{
 	{store: "azblob"},
 	{store: "etcd", dir: "store/etcd"},
 	{store: "kubernetes", dir: "store/kubernetes"},
+	{store: "nats", dir: "store/nats"},
 }
 
 func main() {
-	if err := run(os.Stdout); err != nil {
+	do := run
+	if len(os.Args) > 1 && os.Args[1] == "code" {
+		do = func(w io.Writer) error { return printCode(w, ".") }
+	}
+	if err := do(os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "sizes:", err)
 		os.Exit(1)
 	}
@@ -69,7 +77,7 @@ func run(w io.Writer) (err error) {
 		}
 	}
 	for _, l := range leasectls {
-		if err := row(w, l.name, l.dir, "", l.program, filepath.Join(dir, "program")); err != nil {
+		if err := row(w, l.name, l.dir, l.tags, l.program, filepath.Join(dir, "program")); err != nil {
 			return err
 		}
 	}
@@ -77,10 +85,13 @@ func run(w io.Writer) (err error) {
 }
 
 // leasectls are the programs of that name: the one of this module, and those of the stores that are modules of their own.
-var leasectls = []struct{ name, dir, program string }{
-	{"`leasectl`, all but SQL Server, etcd and Kubernetes", ".", "./cmd/leasectl"},
-	{"`leasectl` of `store/etcd`: with etcd, too", "store/etcd", "./leasectl"},
-	{"`leasectl` of `store/kubernetes`: with Kubernetes, too", "store/kubernetes", "./leasectl"},
+var leasectls = []struct{ name, dir, tags, program string }{
+	{"`leasectl`, all but SQL Server, etcd, Kubernetes and NATS", ".", "", "./cmd/leasectl"},
+	{"`leasectl` with the tag `lite`: SQLite, PostgreSQL, MySQL, Redis and MongoDB", ".", "lite", "./cmd/leasectl"},
+	{"`leasectl` of `store/etcd`: with etcd, too", "store/etcd", "", "./leasectl"},
+	{"`leasectl` of `store/kubernetes`: with Kubernetes, too", "store/kubernetes", "", "./leasectl"},
+	{"`leasectl` of `store/nats`: with NATS, too", "store/nats", "", "./leasectl"},
+	{"`leasectl` of `cmd/full`, which is released: all but SQL Server", "cmd/full", "grpcnotrace", "./leasectl"},
 }
 
 // row builds a program in a folder, and prints what it is.

@@ -2,14 +2,13 @@ package azblob
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/md5" //nolint:gosec // The service compares it; it protects from no attacker.
-	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"strings"
-	"sync/atomic"
-	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
@@ -18,7 +17,6 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
-	"github.com/benbjohnson/clock"
 
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/storekit"
@@ -29,24 +27,16 @@ const listPage = 5000
 
 // Ledger keeps ledgers in a container. It is safe for concurrent use.
 type Ledger struct {
-	*storekit.ObjectLedger
+	*storekit.Bucket
 
 	address   address
-	skew      time.Duration
-	readOnly  bool
-	clock     clock.Clock
 	secrets   storekit.Secrets
 	transport Transport
 	idle      func() // Closes connections; nil if they are the caller's.
 
-	dating  *storekit.Dating
-	api     *container.Client
-	runner  *storekit.Runner
-	fitness *storekit.Fitness
-	// proved says that the service keeps two blobs from having one name.
-	proved atomic.Bool
-	// warning is what the newest check found that somebody should see to.
-	warning atomic.Pointer[string]
+	api *container.Client
+	// lent: the client is the application's.
+	lent bool
 }
 
 var (
@@ -55,42 +45,33 @@ var (
 	_ store.Roster = (*Ledger)(nil)
 )
 
-// String names the account, the container and the folder.
-func (l *Ledger) String() string {
-	return scheme + l.address.account + "/" + l.address.container + "/" + l.address.folder
-}
-
 // connect makes the client, and the ledger over it.
-func (l *Ledger) connect(o login, app string) (err error) {
-	l.dating = storekit.NewDating(l.clock)
-	l.api, err = o.client(l, &container.ClientOptions{ClientOptions: policy.ClientOptions{
-		Transport: wire{l, o.sas},
-		// The engine knows the deadline, and decides whether to try again.
-		Retry:           policy.RetryOptions{MaxRetries: -1},
-		Telemetry:       policy.TelemetryOptions{ApplicationID: app[:min(len(app), 24)]},
-		PerCallPolicies: []policy.Policy{dated{l}},
-	}})
+func (l *Ledger) connect(o Options, in login) (err error) {
+	if l.api, l.lent = o.Client, o.Client != nil; !l.lent {
+		app := cmp.Or(o.AppName, "slotlease")
+		l.api, err = in.client(l, container.ClientOptions{ClientOptions: policy.ClientOptions{
+			Transport: wire{l, in.sas},
+			// The engine knows the deadline, and decides whether to try again.
+			Retry:     policy.RetryOptions{MaxRetries: -1},
+			Telemetry: policy.TelemetryOptions{ApplicationID: app[:min(len(app), 24)]},
+		}})
+	}
 	if err != nil {
 		return err
 	}
-	l.fitness = storekit.NewFitness(l.clock, l.check)
-	l.runner = storekit.NewRunner(storekit.RunnerOptions{Store: "azblob", Secrets: l.secrets, Meaning: l.meaning, Fitness: l.fitness})
-	l.ObjectLedger = storekit.OnObjects(storekit.ObjectsOptions{
-		Objects: objects{l}, Runner: l.runner, Folder: l.address.folder, Create: l.create, Fitness: l.fitness,
+	a := l.address
+	l.Bucket = storekit.OnBucket(storekit.BucketOptions{
+		Store: "azblob", URI: scheme + a.account + "/" + a.container + "/" + a.folder, Service: "the account " + a.account, Kind: "container", Name: a.container,
+		Folder: a.folder, Endpoint: a.service, Skew: a.skew, ReadOnly: o.ReadOnly, Secrets: l.secrets, Clock: o.Clock,
+		Objects: objects{l}, Head: l.look, Make: l.create, Meaning: l.meaning, Reply: replyOf, SentHeader: headerDate, SentForm: http.TimeFormat,
+		Rows: l.rows(), Grant: grant, Heeds: "use Azure itself", Durability: durability, Script: l.script(),
 	})
 	return nil
 }
 
-// create creates the container unless it exists.
+// create creates the container.
 func (l *Ledger) create(ctx context.Context) error {
-	if l.readOnly {
-		return nil
-	}
-	err := l.look(ctx)
-	if err == nil || !errors.Is(l.meaning(err).Is, store.ErrMissing) {
-		return err
-	}
-	_, err = ask(l, func() (container.CreateResponse, error) { return l.api.Create(ctx, nil) })
+	_, err := ask(ctx, l, func(ctx context.Context) (container.CreateResponse, error) { return l.api.Create(ctx, nil) })
 	if codeOf(err) == "ContainerAlreadyExists" {
 		err = nil // Another worker was first.
 	}
@@ -100,8 +81,8 @@ func (l *Ledger) create(ctx context.Context) error {
 // look asks for the properties of a blob that is no record, which needs no more than the right to read. It is no error
 // if there is none: then there is a container.
 func (l *Ledger) look(ctx context.Context) error {
-	_, err := ask(l, func() (blob.GetPropertiesResponse, error) {
-		return l.api.NewBlobClient(l.address.folder+probeName).GetProperties(ctx, nil)
+	_, err := ask(ctx, l, func(ctx context.Context) (blob.GetPropertiesResponse, error) {
+		return l.api.NewBlobClient(l.address.folder+"ledger/-none").GetProperties(ctx, nil)
 	})
 	if codeOf(err) == "BlobNotFound" {
 		return nil
@@ -120,7 +101,7 @@ var (
 // put stores a block blob by one request.
 func (o objects) put(ctx context.Context, name string, body []byte, condition *azcore.ETag) error {
 	sum := md5.Sum(body) //nolint:gosec // see above
-	_, err := ask(o.Ledger, func() (blockblob.UploadResponse, error) {
+	_, err := ask(ctx, o.Ledger, func(ctx context.Context) (blockblob.UploadResponse, error) {
 		return o.api.NewBlockBlobClient(name).Upload(ctx, streaming.NopCloser(bytes.NewReader(body)), &blockblob.UploadOptions{
 			AccessConditions:        &blob.AccessConditions{ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfNoneMatch: condition}},
 			HTTPHeaders:             &blob.HTTPHeaders{BlobContentType: to.Ptr("application/json")},
@@ -140,11 +121,11 @@ func (o objects) Replace(ctx context.Context, name string, body []byte) error {
 }
 
 func (o objects) Read(ctx context.Context, name string) ([]byte, error) {
-	out, err := ask(o.Ledger, func() (blob.DownloadStreamResponse, error) {
+	out, err := ask(ctx, o.Ledger, func(ctx context.Context) (blob.DownloadStreamResponse, error) {
 		return o.api.NewBlobClient(name).DownloadStream(ctx, nil)
 	})
 	if codeOf(err) == "BlobNotFound" {
-		return nil, absent{err}
+		return nil, store.ErrNotFound
 	}
 	if err != nil {
 		return nil, err
@@ -152,10 +133,6 @@ func (o objects) Read(ctx context.Context, name string) ([]byte, error) {
 	defer func() { _ = out.Body.Close() }()
 	return io.ReadAll(io.LimitReader(out.Body, storekit.MaxDocument+1))
 }
-
-// errForeign is the error of a list that doesn't name its container: perhaps a portal or a proxy has answered in the
-// service's place. Nothing is known by it.
-var errForeign = errors.New("the reply is none of the service: is that its endpoint, and no proxy before it?")
 
 // List lists from the first name with the prefix, and passes over those that don't come after one: the service can't
 // begin a list at a name.
@@ -166,27 +143,28 @@ func (o objects) List(ctx context.Context, prefix, after string, hint int, visit
 	}
 	last := ""
 	for pager := o.api.NewListBlobsFlatPager(in); pager.More(); {
-		page, err := ask(o.Ledger, func() (container.ListBlobsFlatResponse, error) { return pager.NextPage(ctx) })
+		page, err := ask(ctx, o.Ledger, func(ctx context.Context) (container.ListBlobsFlatResponse, error) { return pager.NextPage(ctx) })
 		if err != nil {
 			return err
 		}
 		if page.ContainerName == nil || *page.ContainerName == "" {
-			return errForeign
+			return storekit.ErrForeign
 		}
 		if page.Segment == nil {
 			continue
 		}
 		for _, item := range page.Segment.BlobItems {
-			if item == nil || item.Name == nil || item.Properties != nil && item.Properties.ResourceType != nil && *item.Properties.ResourceType == "directory" {
+			object, isBlob := objectOf(item)
+			if !isBlob {
 				continue
 			}
-			name := *item.Name
+			name := object.Name
 			rest, ok := strings.CutPrefix(name, prefix)
 			// With a hierarchical namespace, names are in order within a folder only.
 			if !ok || !strings.Contains(rest, "/") && !strings.Contains(strings.TrimPrefix(last, prefix), "/") && name <= last {
 				return fmt.Errorf("the service lists %.120q after %.120q: not in the order of names, or not what was asked for", name, last)
 			}
-			if last = name; name > after && !visit(storekit.Object{Name: name}) {
+			if last = name; name > after && !visit(object) {
 				return nil
 			}
 		}
@@ -194,15 +172,32 @@ func (o objects) List(ctx context.Context, prefix, after string, hint int, visit
 	return nil
 }
 
+// objectOf is an item of a list; false if it is a directory, or has no name.
+func objectOf(item *container.BlobItem) (storekit.Object, bool) {
+	if item == nil || item.Name == nil {
+		return storekit.Object{}, false
+	}
+	object := storekit.Object{Name: *item.Name}
+	if p := item.Properties; p != nil {
+		if p.ResourceType != nil && *p.ResourceType == "directory" {
+			return storekit.Object{}, false
+		}
+		if p.ContentLength != nil {
+			object.Size = *p.ContentLength
+		}
+	}
+	return object, true
+}
+
 // Folders lists what a delimiter makes of names.
 func (o objects) Folders(ctx context.Context, prefix string) (names []string, err error) {
 	for pager := o.api.NewListBlobsHierarchyPager("/", &container.ListBlobsHierarchyOptions{Prefix: &prefix}); pager.More(); {
-		page, err := ask(o.Ledger, func() (container.ListBlobsHierarchyResponse, error) { return pager.NextPage(ctx) })
+		page, err := ask(ctx, o.Ledger, func(ctx context.Context) (container.ListBlobsHierarchyResponse, error) { return pager.NextPage(ctx) })
 		if err != nil {
 			return nil, err
 		}
 		if page.ContainerName == nil || *page.ContainerName == "" {
-			return nil, errForeign
+			return nil, storekit.ErrForeign
 		}
 		if page.Segment == nil {
 			continue
@@ -217,7 +212,9 @@ func (o objects) Folders(ctx context.Context, prefix string) (names []string, er
 }
 
 func (o objects) Delete(ctx context.Context, name string) (bool, error) {
-	_, err := ask(o.Ledger, func() (blob.DeleteResponse, error) { return o.api.NewBlobClient(name).Delete(ctx, nil) })
+	_, err := ask(ctx, o.Ledger, func(ctx context.Context) (blob.DeleteResponse, error) {
+		return o.api.NewBlobClient(name).Delete(ctx, nil)
+	})
 	if codeOf(err) == "BlobNotFound" {
 		return false, nil
 	}

@@ -28,7 +28,7 @@
 // a stamp has a granularity and a largest age of 1 s. How far the clocks of Azure's servers are apart isn't published:
 // [Options.ServerSkew], 250 ms by default, is an assumption. One stamp leaves ± (1 s + skew + round trip / 2); workers
 // that look again know it better, ± 0.85 s as measured. So of a slot of 10 s some 8 s are worked in, and
-// workerlease.Options.FailoverWithin below 8 s is refused ([Ledger.FailoverFloor]).
+// workerlease.Options.FailoverWithin below 11 s is refused, and so are slots below 2.4 s ([Ledger.FailoverFloor]).
 //
 // Last-Modified of an own append would not be better: it has whole seconds, too, nothing says at which moment of a put
 // it is read, and it may be the clock of another server.
@@ -65,44 +65,34 @@
 //
 // Keys come from the environment, never from the URI: AZURE_STORAGE_KEY, AZURE_STORAGE_CONNECTION_STRING or
 // AZURE_STORAGE_SAS_TOKEN, of which one may be set; or else tokens, of whatever identity azidentity's default credential
-// finds. Those need
-//
-//	az role assignment create --role "Storage Blob Data Contributor" --assignee IDENTITY \
-//	  --scope /subscriptions/S/resourceGroups/G/providers/Microsoft.Storage/storageAccounts/ACCOUNT/blobServices/default/containers/CONTAINER
+// finds. Those need the role that leasectl init --print, or [Ledger.InitScript], assigns.
 //
 // A shared access signature for the container needs the permissions racwdl, and rl for people who look. Without d
 // everything works but trimming and leaving the roster. [Ledger.Init] creates the container unless it is there, for
 // which a signature of the container doesn't suffice.
 //
+// # The application's own client and keys
+//
+// With Options.Client requests are those of the application's *container.Client, with its credential, its transport and its policies. Each
+// is sent once, whatever its RetryOptions say: a second put would be refused for the first. They are dated by the machine's clock,
+// which the service refuses if it is wrong by more than 15 min. A transport that limits its connections makes operations wait for one, until their contexts
+// end. An account key that rotates is that of the client's credential (SetAccountKey). Options.Credential takes any azcore.TokenCredential. A
+// shared access signature that ends needs a new ledger, or a client whose policies renew it.
+//
 // # Costs
 //
 // An append is one write, a Get one read, Now one other operation, and a tail one list and a read for each record, of
 // which workers read two. A trim is two lists or more, 5,000 names each, and a deletion for each record, which is free.
-// So for three workers a slot costs 1 write, 3 lists, 6 reads and 3 others: $0.000026 in the hot tier at $0.055 for
-// 10,000 writes or lists and $0.0044 for 10,000 reads or others (Microsoft's sample prices of 26 July 2024, which
-// it calls fictitious: https://learn.microsoft.com/azure/storage/blobs/blob-storage-estimate-costs), which is
-// $0.23 a month for slots of 5 min. leasectl plan --store azblob computes that. Each handle pays one write when it is
+// So for three workers a slot costs 1 write, 3 lists, 6 reads and 3 others. leasectl plan --store azblob counts them.
+// Each handle pays one write when it is
 // opened, and three others every ten minutes. The roster costs a write for each presence.
-//
-// # Figures
-//
-// On loopback, with Azurite on the same two busy cores (go test ./store/azblob -bench . -benchtime 200x):
-//
-//	append      p50 8.2 ms, p99 169 ms, each saved to disk by Azurite
-//	tail of 1   p50 4.1 ms, p99 78 ms; of 2: 3.7 ms, of 16: 19 ms on average
-//	store time  ± 0.85 s, of which 0.25 s is the assumed skew; 4.2 s of a slot of 6 s were worked in
-//	            (go test ./store/azblob -run TestTwoWorkersLead -v)
-//	code        1,200 lines without tests
-//	5,000       records: leasectl status 0.2 s, why 0.2 s, inspect slots 0.1 s, doctor 0.4 s, verify 12 s (make long); Azurite,
-//	            one thread that searches all blobs for each, is no measure of more
 //
 // # What was tested, and what wasn't
 //
 // The conformance suite, the suite of outages and a race of processes run against [Azurite] 3.35.0, Microsoft's emulator,
 // on a disk. Throttling, 5xx, refusals for a wrong date, policies and other accounts were played after Microsoft's
-// documentation, because Azurite has none. In two minutes of chaos (make chaos STORE=azblob), with slots of 10, 20 and 30 s, real
-// workers worked in 18 of 22 slots, and never two at once; each of the others is explained by the faults. Azure itself, tokens of Microsoft Entra ID and accounts with a hierarchical
-// namespace were not tested. So what is said of Azure's atomicity, its consistency, its Date and the skew of its clocks
+// documentation, because Azurite has none. Azure itself, tokens of Microsoft Entra ID and
+// accounts with a hierarchical namespace were not tested. So what is said of Azure's atomicity, its consistency, its Date and the skew of its clocks
 // rests on documentation or, as said, on assumption.
 //
 // [conditional headers]: https://learn.microsoft.com/rest/api/storageservices/specifying-conditional-headers-for-blob-service-operations

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strconv"
-	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
@@ -36,17 +34,10 @@ func (l *Ledger) meaning(err error) storekit.Meaning {
 	case code == "AccountIsDisabled", status == http.StatusUnauthorized, status == http.StatusForbidden:
 		return storekit.Meaning{Is: store.ErrDenied, NotStored: true, Text: text}
 	case status == http.StatusTooManyRequests, code == "ServerBusy":
-		return storekit.Meaning{Is: store.ErrThrottled, RetryAfter: retryAfter(replyOf(err)), Sound: true, Text: text}
+		return storekit.Meaning{Is: store.ErrThrottled, RetryAfter: storekit.RetryAfter(replyOf(err)), Sound: true, Text: text}
 	}
 	return storekit.Meaning{Text: text}
 }
-
-// absent is the error of a blob that isn't there.
-type absent struct{ error }
-
-func (e absent) Unwrap() []error { return []error{store.ErrNotFound, e.error} }
-
-func (e absent) Error() string { return store.ErrNotFound.Error() }
 
 // describe is the code, the status and the message of a reply; empty if there was none.
 func describe(err error, code string, status int) string {
@@ -89,16 +80,4 @@ func replyOf(err error) *http.Response {
 		return e.RawResponse
 	}
 	return nil
-}
-
-// retryAfter is the wait that a reply names, in whole seconds.
-func retryAfter(reply *http.Response) time.Duration {
-	if reply == nil {
-		return 0
-	}
-	n, err := strconv.Atoi(reply.Header.Get("Retry-After"))
-	if err != nil || n < 0 || n > 3600 {
-		return 0
-	}
-	return time.Duration(n) * time.Second
 }

@@ -3,7 +3,6 @@ package azblob
 import (
 	"net/http"
 	"testing"
-	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 
@@ -62,7 +61,7 @@ func TestAFaultOfAContainerIsFoundAndHidesNoOther(t *testing.T) {
 			}
 			client := past(t, endpoint, id)
 			before := contents(t, client)
-			o := Options{URI: uriOf(endpoint, id+"/jobs"), Transport: &hooked{hook: c.hook}}
+			o := Options{URI: uriOf(endpoint, id+"/jobs"), Transport: &hooked{Hook: c.hook}}
 			switch {
 			case c.reader:
 				o.Getenv = environment("AZURE_STORAGE_SAS_TOKEN", signed(t, id, "rl"))
@@ -92,22 +91,4 @@ func contents(t *testing.T, client *container.Client) (text string) {
 		}
 	}
 	return text
-}
-
-func TestAnExaminationWithoutAnAnswerEndsInTime(t *testing.T) {
-	t.Parallel()
-	peer := azuritepeer.Start(t)
-	l := ready(t, Options{URI: uriOf(peer.Endpoint(), newContainer())})
-	peer.Pause()
-	began := time.Now()
-	found, err := l.Examine(within(t, 500*time.Millisecond))
-	if took := time.Since(began); took > 10*time.Second {
-		t.Errorf("Examine() took %v, want it to end with its context", took)
-	}
-	peer.Kill()
-	must(t, "Examine()", err)
-	documenttest.Finds(t, found, store.CheckConnection, store.LevelFail, "no answer in time")
-	must(t, "Close()", l.Close(within(t, patience)))
-	_, err = l.Examine(within(t, patience))
-	documenttest.Is(t, "Examine() after Close()", err, store.ErrClosed)
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"log"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+
 	"github.com/slotlease/slotlease/store/azblob"
 )
 
@@ -25,6 +27,22 @@ func ExampleOpen() {
 	}
 	types, err := ledger.WorkerTypes(ctx)
 	fmt.Println(types, err)
+}
+
+// Requests go by the application's own client of the container.
+func ExampleOpen_client() {
+	ctx := context.Background()
+	client, err := container.NewClientWithNoCredential("https://myaccount.blob.core.windows.net/leases", nil) // or with the application's credential
+	if err != nil {
+		log.Fatal(err)
+	}
+	ledger, err := azblob.Open(ctx, azblob.Options{URI: "azblob://myaccount/leases/jobs", Client: client})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer func() { _ = ledger.Close(ctx) }()
+	fmt.Println(ledger)
+	// Output: azblob://myaccount/leases/jobs/
 }
 
 func ExampleRedact() {

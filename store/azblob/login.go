@@ -36,10 +36,14 @@ func (o login) signature() string {
 // identify finds the one thing that requests are authorised with. Its errors quote none of it.
 func identify(o Options, a address) (login, error) {
 	got := login{key: o.Key, credential: o.Credential}
-	if got.key != "" && got.credential != nil {
+	switch {
+	case o.Client != nil && (o.Key != "" || o.Credential != nil || o.Transport != nil):
+		return got, errors.New("options: Key, Credential and Transport go without Client, which has its own")
+	case o.Client != nil:
+		return got, a.isOf(o.Client.URL())
+	case o.Credential != nil && o.Key != "":
 		return got, errors.New("options: set either Key or Credential")
-	}
-	if got.key == "" && got.credential == nil {
+	case o.Key == "" && o.Credential == nil:
 		if err := got.read(o.Getenv, a); err != nil {
 			return got, err
 		}
@@ -107,19 +111,19 @@ func connection(text string) (map[string]string, error) {
 }
 
 // client is one of the container.
-func (o login) client(l *Ledger, options *container.ClientOptions) (*container.Client, error) {
+func (o login) client(l *Ledger, options container.ClientOptions) (*container.Client, error) {
 	at := l.address.service.JoinPath(l.address.container).String()
+	key, err := container.NewSharedKeyCredential(l.address.account, o.key)
+	if err != nil {
+		return nil, err
+	}
+	options.PerCallPolicies = []policy.Policy{dated{l}}
 	switch {
 	case o.key != "":
-		key, err := container.NewSharedKeyCredential(l.address.account, o.key)
-		if err != nil {
-			return nil, err
-		}
-		return container.NewClientWithSharedKeyCredential(at, key, options)
+		return container.NewClientWithSharedKeyCredential(at, key, &options)
 	case o.sas != "":
-		return container.NewClientWithNoCredential(at, options)
+		return container.NewClientWithNoCredential(at, &options)
 	case o.credential == nil:
-		var err error
 		o.credential, err = azidentity.NewDefaultAzureCredential(&azidentity.DefaultAzureCredentialOptions{
 			ClientOptions: policy.ClientOptions{Transport: l.transport},
 		})
@@ -127,7 +131,7 @@ func (o login) client(l *Ledger, options *container.ClientOptions) (*container.C
 			return nil, fmt.Errorf("no key, and no default credential of Azure: %w", err)
 		}
 	}
-	return container.NewClient(at, tokens{o.credential}, options)
+	return container.NewClient(at, tokens{o.credential}, &options)
 }
 
 // tokens marks the errors of a credential as such.

@@ -1,15 +1,16 @@
 package azblob
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 	"github.com/benbjohnson/clock"
 
 	"github.com/slotlease/slotlease/store"
@@ -31,6 +32,10 @@ type Options struct {
 	// endpoint without TLS that isn't on a loopback address. A URI that holds a key is refused.
 	URI string
 
+	// Client is the application's own client of the URI's container. Requests have its credential, its transport and its
+	// policies, and are sent once, whatever its RetryOptions say. Their dates are of the machine's clock, which must be
+	// right within 15 min. A key that rotates is that of the client's own container.SharedKeyCredential. Close leaves the client open.
+	Client *container.Client
 	// Key is an account key. Default: what one of these variables has, as Getenv reads them: AZURE_STORAGE_KEY,
 	// AZURE_STORAGE_CONNECTION_STRING (of this account; its endpoints don't count), or AZURE_STORAGE_SAS_TOKEN.
 	Key string
@@ -68,6 +73,7 @@ func init() {
 		},
 		Redact: Redact,
 		Form:   form,
+		Billed: true,
 
 		Secrets: []store.Secret{
 			{Variable: "AZURE_STORAGE_KEY", Shared: true}, {Variable: "AZURE_STORAGE_CONNECTION_STRING", Shared: true}, {Variable: "AZURE_STORAGE_SAS_TOKEN", Shared: true},
@@ -78,9 +84,9 @@ func init() {
 // Open checks the options and makes a ledger of them. It reports everything that is wrong with them at once. It waits
 // for no connection: an account that can't be reached shows in the operations, and they work once it can.
 func Open(_ context.Context, o Options) (*Ledger, error) {
-	l := &Ledger{readOnly: o.ReadOnly, clock: o.Clock}
-	if l.clock == nil {
-		l.clock = clock.New()
+	l := &Ledger{}
+	if o.Clock == nil {
+		o.Clock = clock.New()
 	}
 	if o.Getenv == nil {
 		o.Getenv = os.Getenv
@@ -88,18 +94,17 @@ func Open(_ context.Context, o Options) (*Ledger, error) {
 	var errs []error
 	a, err := parseURI(o.URI)
 	errs = append(errs, err)
-	if o.ServerSkew < 0 {
-		errs = append(errs, fmt.Errorf("options: ServerSkew %v must not be negative", o.ServerSkew))
-	}
-	if o.ServerSkew != 0 && a.skew != 0 && o.ServerSkew != a.skew {
-		errs = append(errs, fmt.Errorf("options: serverSkew %v in the URI and %v in Options: give one", a.skew, o.ServerSkew))
-	}
+	a.skew, err = storekit.ServerSkew(o.ServerSkew, a.skew, defaultSkew)
+	errs = append(errs, err)
 	login, err := identify(o, a)
 	errs = append(errs, err)
 	if err := errors.Join(errs...); err != nil {
 		return nil, fmt.Errorf("azblob: open: %w", err)
 	}
-	l.address, l.skew = a, cmp.Or(o.ServerSkew, a.skew, defaultSkew)
+	l.address = a
+	if o.Client != nil {
+		_, login.sas, _ = strings.Cut(o.Client.URL(), "?")
+	}
 	l.secrets.Hide(login.key)
 	l.secrets.Hide(login.signature())
 	l.secrets.Publish(a.service.Host, a.account, a.container, a.folder)
@@ -107,7 +112,7 @@ func Open(_ context.Context, o Options) (*Ledger, error) {
 		own := storekit.NewHTTPClient(false)
 		l.transport, l.idle = own, own.CloseIdleConnections
 	}
-	if err := l.connect(login, cmp.Or(o.AppName, "slotlease")); err != nil {
+	if err := l.connect(o, login); err != nil {
 		return nil, fmt.Errorf("azblob: open: %s", storekit.OneLine(l.secrets.Scrub(err.Error())))
 	}
 	return l, nil

@@ -3,8 +3,11 @@ package azblob
 import (
 	"context"
 	"crypto/rand"
+	"encoding/base64"
+	"net/http"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 	"unicode"
@@ -77,6 +80,18 @@ func opened(t testing.TB, o Options) *Ledger {
 	return l
 }
 
+// either is an opened ledger by a key, or by a client of the application's, in turns.
+func either(t testing.TB, endpoint, name string) *Ledger {
+	t.Helper()
+	o := Options{URI: uriOf(endpoint, name+"/jobs")}
+	if turns.Add(1)%2 == 0 {
+		o.Client = past(t, endpoint, name)
+	}
+	return opened(t, o)
+}
+
+var turns atomic.Int64
+
 // ready is an opened ledger that is initialised.
 func ready(t testing.TB, o Options) *Ledger {
 	t.Helper()
@@ -114,7 +129,7 @@ func TestConformance(t *testing.T) {
 		return storetest.Harness{
 			Open: func(t testing.TB) store.Ledger {
 				t.Helper()
-				return opened(t, Options{URI: uriOf(endpoint, name+"/jobs")})
+				return either(t, endpoint, name)
 			},
 			OpenReading: func(t testing.TB) store.Ledger {
 				t.Helper()
@@ -136,4 +151,43 @@ func TestConformance(t *testing.T) {
 			Rounds:    20, // Each append is a request over HTTP to one thread.
 		}
 	})
+}
+
+func TestWhatBucketsShare(t *testing.T) {
+	t.Parallel()
+	documenttest.Bucket{
+		Open: func(t *testing.T, h *hooked, readOnly bool) store.Ledger {
+			t.Helper()
+			return behind(t, Options{ReadOnly: readOnly}, h)
+		},
+		Stored: func() *http.Response { return reply(201, "") },
+		Lists:  func(req *http.Request) bool { return req.URL.Query().Get("comp") == "list" },
+		Listed: func(names []string) *http.Response {
+			return reply(200, `<?xml version="1.0" encoding="utf-8"?><EnumerationResults ContainerName="c"><Blobs><Blob><Name>`+strings.Join(names, "</Name></Blob><Blob><Name>")+"</Name></Blob></Blobs><NextMarker/></EnumerationResults>")
+		},
+		Missing: func(t *testing.T) store.Ledger {
+			t.Helper()
+			return opened(t, Options{URI: uriOf(azuritepeer.Shared(t), newContainer()+"/jobs")})
+		},
+		NoBucket: "there is no container test-",
+		Denied: map[string]func(t *testing.T) store.Ledger{"with a wrong key": func(t *testing.T) store.Ledger {
+			t.Helper()
+			uri := uriOf(azuritepeer.Shared(t), newContainer()+"/jobs")
+			ready(t, Options{URI: uri})
+			return opened(t, Options{URI: uri, Key: base64.StdEncoding.EncodeToString([]byte("another"))})
+		}},
+		Puts: map[string]documenttest.Put{
+			"409":                       {Reply: fault(409, "BlobAlreadyExists"), Is: store.ErrConflict, Says: "409 BlobAlreadyExists"},
+			"412":                       {Reply: fault(412, "ConditionNotMet"), Is: store.ErrConflict, Says: "412 ConditionNotMet"},
+			"412 for another reason":    {Reply: fault(412, "LeaseIdMissing"), Says: "412 LeaseIdMissing"},
+			"409 for another reason":    {Reply: fault(409, "PendingCopyOperation"), Says: "409 PendingCopyOperation"},
+			"503":                       {Reply: fault(503, "ServerBusy", "Retry-After", "7"), Is: store.ErrThrottled, Says: "retry after 7s"},
+			"500":                       {Reply: fault(500, "InternalError"), Says: "500 InternalError: a message"},
+			"a time-out of the service": {Reply: fault(500, "OperationTimedOut"), Says: "500 OperationTimedOut"},
+			"a container that goes":     {Reply: fault(409, "ContainerBeingDeleted"), Is: store.ErrMissing, NotStored: true, Says: "is being deleted"},
+			"a policy":                  {Reply: fault(409, "BlobImmutableDueToPolicy"), Is: store.ErrDenied, NotStored: true, Says: "409 BlobImmutableDueToPolicy"},
+			"an account that is off":    {Reply: fault(403, "AccountIsDisabled"), Is: store.ErrDenied, NotStored: true, Says: "403 AccountIsDisabled"},
+			"a denial":                  {Reply: fault(403, "AuthorizationPermissionMismatch"), Is: store.ErrDenied, NotStored: true, Says: "403 AuthorizationPermissionMismatch"},
+		},
+	}.Run(t)
 }

@@ -1,8 +1,8 @@
 package azblob
 
 import (
+	"context"
 	"errors"
-	"io"
 	"net/http"
 	"net/url"
 
@@ -16,9 +16,6 @@ const (
 	headerDate = "X-Ms-Date"
 	signedDate = "x-ms-date"
 )
-
-// maxReply bounds the size of one reply. A list of 5,000 names has less than 8 MB.
-const maxReply = 16 << 20
 
 // wire sends the requests of a ledger, and takes the service's time from the replies. It adds the shared access
 // signature, so that no error of the SDK has it.
@@ -48,13 +45,7 @@ func (w wire) Do(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	reply.Request = req
-	w.ledger.dating.Learn(reply)
-	dates := storekit.Dates{Skew: w.ledger.skew, Server: req.URL.Host}
-	storekit.Note(req.Context(), dates.Stamp(reply))
-	reply.Body = struct {
-		io.Reader
-		io.Closer
-	}{io.LimitReader(reply.Body, maxReply), reply.Body}
+	w.ledger.Hear(req.Context(), reply)
 	return reply, nil
 }
 
@@ -62,25 +53,20 @@ func (w wire) Do(req *http.Request) (*http.Response, error) {
 type dated struct{ ledger *Ledger }
 
 func (p dated) Do(req *policy.Request) (*http.Response, error) {
-	req.Raw().Header[signedDate] = []string{p.ledger.dating.Now().UTC().Format(http.TimeFormat)}
+	req.Raw().Header[signedDate] = []string{p.ledger.Date().Format(http.TimeFormat)}
 	return req.Next()
 }
 
-// misdated reports whether an error may come from the date of the request. The next one has a better.
-func (l *Ledger) misdated(err error) bool {
-	reply := replyOf(err)
-	if reply == nil || reply.StatusCode != http.StatusForbidden && reply.StatusCode != http.StatusBadRequest || reply.Request == nil {
-		return false
+// ask sends a request, and once more if it was dated wrong. By the application's client, it is sent once: that would try
+// again by itself, and dates by its own clock.
+func ask[T any](ctx context.Context, l *Ledger, send func(ctx context.Context) (T, error)) (T, error) {
+	if l.lent {
+		var reply *http.Response
+		v, err := send(policy.WithCaptureResponse(policy.WithRetryOptions(ctx, policy.RetryOptions{MaxRetries: -1}), &reply))
+		if reply != nil && reply.Request != nil {
+			l.Hear(ctx, reply)
+		}
+		return v, err
 	}
-	sent, parseErr := http.ParseTime(reply.Request.Header.Get(headerDate))
-	return parseErr == nil && l.dating.Misdated(sent, reply)
-}
-
-// ask sends a request, and once more if it was dated wrong.
-func ask[T any](l *Ledger, send func() (T, error)) (T, error) {
-	v, err := send()
-	if err != nil && l.misdated(err) {
-		v, err = send()
-	}
-	return v, err
+	return storekit.AskOnce(l.Bucket, func() (T, error) { return send(ctx) })
 }

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/slotlease/slotlease/store/storekit"
@@ -26,9 +27,10 @@ const scheme = "azblob://"
 // form is how a URI looks.
 const form = "azblob://ACCOUNT/CONTAINER/FOLDER"
 
+// They are compiled when they are first used, not by each program that starts: such bounds make them large.
 var (
-	accountName   = regexp.MustCompile(`^[a-z0-9]{3,24}$`)
-	containerName = regexp.MustCompile(`^[a-z0-9](-?[a-z0-9]){2,62}$`)
+	accountName   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9]{3,24}$`) })
+	containerName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9](-?[a-z0-9]){2,62}$`) })
 )
 
 // parseURI takes a URI apart, and reports all that is wrong with it. Its errors quote no part of it but the names of
@@ -47,10 +49,10 @@ func parseURI(uri string) (address, error) {
 	a.account, path, _ = strings.Cut(path, "/")
 	a.container, a.folder, _ = strings.Cut(path, "/")
 	a.folder = strings.TrimSuffix(a.folder, "/")
-	if !accountName.MatchString(a.account) {
+	if !accountName().MatchString(a.account) {
 		errs = append(errs, errors.New("uri: the account must have 3 to 24 of a-z 0-9"))
 	}
-	if !containerName.MatchString(a.container) || len(a.container) > 63 {
+	if !containerName().MatchString(a.container) || len(a.container) > 63 {
 		errs = append(errs, errors.New("uri: the container must have 3 to 63 of a-z 0-9 and single hyphens between"))
 	}
 	errs = append(errs, storekit.CheckFolder(a.folder))
@@ -101,6 +103,15 @@ func (a *address) locate() error {
 	}
 	a.service.Path = strings.TrimSuffix(a.service.Path, "/")
 	return nil
+}
+
+// isOf refuses the URL of a client that is of another container.
+func (a *address) isOf(client string) error {
+	u, err := url.Parse(client)
+	if a.service == nil || err == nil && u.Host == a.service.Host && strings.Trim(u.Path, "/") == strings.Trim(a.service.Path+"/"+a.container, "/") {
+		return nil
+	}
+	return errors.New("options: the Client is of another container than the URI's, whose endpoint must be that of the Client")
 }
 
 // Redact returns a URI that may be shown. Those that Open accepts hold no secret and come back as they are; of any

@@ -60,32 +60,22 @@ func (a Account) Warning() string {
 	return strings.Join(all, "; ")
 }
 
+func (a Account) strong() bool { return a.Consistency == string(azcosmos.ConsistencyLevelStrong) }
+
 // flaws are the shortcomings of an account that is used all the same.
 func (a Account) flaws() (all []storekit.Flaw) {
-	if !a.Verified {
-		all = append(all, storekit.Flaw{Check: CheckRegions, What: "the account doesn't say whether it takes writes in several regions; if it does, two workers may hold one lease"})
+	add := func(is bool, check, remedy, format string, args ...any) {
+		if is {
+			all = append(all, storekit.Flaw{Check: check, What: fmt.Sprintf(format, args...), Remedy: remedy})
+		}
 	}
-	strong := a.Consistency == string(azcosmos.ConsistencyLevelStrong)
-	if !strong && a.Consistency != string(azcosmos.ConsistencyLevelBoundedStaleness) {
-		all = append(all, storekit.Flaw{
-			Check:  CheckConsistency,
-			What:   fmt.Sprintf("the account's default consistency is %s, weaker than BoundedStaleness: reads may be stale; that is safe, but costs conflicts, requests and now and then a slot", cmp.Or(a.Consistency, "unknown")),
-			Remedy: "raise it, if that matters",
-		})
-	}
-	if n := len(a.ReadRegions); n > 1 && !strong {
-		all = append(all, storekit.Flaw{
-			Check: CheckRegions,
-			What:  fmt.Sprintf("the account has %d regions and not Strong consistency: an unplanned failover may lose acknowledged leases, and then two workers may hold one slot", n),
-		})
-	}
-	if a.PartitionFailover {
-		all = append(all, storekit.Flaw{
-			Check:  CheckRegions,
-			What:   "single partitions fail over by themselves, which Azure's SDK for Go doesn't follow: meanwhile appends of their worker types fail",
-			Remedy: "turn per-partition automatic failover off, or expect that",
-		})
-	}
+	add(!a.Verified, CheckRegions, "", "the account doesn't say whether it takes writes in several regions; if it does, two workers may hold one lease")
+	add(len(a.ReadRegions) > 1 && !a.strong(), CheckRegions, "make Strong the account's default consistency",
+		"the account has %d regions and not Strong consistency: an unplanned failover may lose acknowledged leases, and then two workers may hold one slot", len(a.ReadRegions))
+	add(a.PartitionFailover, CheckRegions, "turn per-partition automatic failover off, or expect that",
+		"single partitions fail over by themselves, which Azure's SDK for Go doesn't follow: meanwhile appends of their worker types fail")
+	add(!a.strong() && a.Consistency != string(azcosmos.ConsistencyLevelBoundedStaleness), CheckConsistency, "raise it, if that matters",
+		"the account's default consistency is %s, weaker than BoundedStaleness: reads may be stale; that is safe, but costs conflicts, requests and now and then a slot", cmp.Or(a.Consistency, "unknown"))
 	return all
 }
 
@@ -159,12 +149,12 @@ func (l *Ledger) judge(a Account) error {
 	switch {
 	case a.MultipleWrites:
 		return storekit.Flaw{
-			Check: CheckRegions, What: "account " + l.address.host + " takes writes in several regions, each of which accepts the same key",
+			Check: CheckRegions, Level: store.LevelFail, What: "account " + l.address.host + " takes writes in several regions, each of which accepts the same key",
 			Remedy: "turn multi-region writes off",
 		}.Refuse()
 	case !a.Verified && !l.unsafe:
 		return storekit.Flaw{
-			Check: CheckRegions, What: "account " + l.address.host + " doesn't say whether it takes writes in several regions",
+			Check: CheckRegions, Level: store.LevelFail, What: "account " + l.address.host + " doesn't say whether it takes writes in several regions",
 			Remedy: "accept the danger with UnsafeUnverifiedAccount (unsafeUnverifiedAccount=true in the URI), or use another",
 		}.Refuse()
 	}

@@ -15,7 +15,7 @@ func BenchmarkTail(b *testing.B) {
 	storetest.BenchmarkTail(b, opened(b, Options{URI: "cosmos://" + addr + "/?insecureHTTP=true"}), wire)
 }
 
-// BenchmarkFigures measures what docs/stores.md says of the store: run it with -benchtime 5x.
+// BenchmarkFigures measures what docs/stores/figures.md says of the store: run it with -benchtime 5x.
 func BenchmarkFigures(b *testing.B) {
 	peer := cosmospeer.Start(b, cosmospeer.Options{})
 	uri := "cosmos://" + peer.Addr() + "/?insecureHTTP=true"

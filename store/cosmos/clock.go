@@ -20,7 +20,8 @@ import (
 const clockPartition = "-clock"
 
 // Now reads the account's clock with one query of a partition without items. Stamps
-// have milliseconds, or seconds if the server doesn't know GetCurrentTimestamp.
+// have milliseconds, or seconds if the server doesn't know GetCurrentTimestamp. Stamp.History is the resource id of the container,
+// which is looked at every 10 minutes.
 func (l *Ledger) Now(ctx context.Context) (store.Stamp, error) {
 	return run(ctx, l, "now", "", func(ctx context.Context, c *conn) (store.Stamp, error) {
 		ctx, noted := storekit.Noting(ctx)
@@ -38,6 +39,7 @@ func (l *Ledger) Now(ctx context.Context) (store.Stamp, error) {
 		if s.IsZero() {
 			return store.Stamp{}, errors.Join(errors.New("the reply has no time, or two that contradict each other"), err)
 		}
+		s.History, _ = l.container.Load().(string)
 		return s, nil
 	})
 }

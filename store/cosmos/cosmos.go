@@ -26,7 +26,8 @@ const (
 	DefaultThroughput = 400
 )
 
-// Options of Open. Either URI or ConnectionString is required.
+// Options of Open. Either URI or ConnectionString is required. Beside a ConnectionString the URI names no account:
+// cosmos:///jobs/leases.
 type Options struct {
 	// URI names account, database and container:
 	//
@@ -51,6 +52,9 @@ type Options struct {
 
 	// Key is an account key, primary or secondary, for use with URI.
 	Key string
+	// KeyFunc gives the account key of now, in place of Key, where keys rotate. It is asked when the account is checked: at
+	// first, every ten minutes, and after a refusal. It has 10 s, and is called by one goroutine at a time.
+	KeyFunc func(ctx context.Context) (string, error)
 	// Credential gives tokens of Microsoft Entra ID, for use with URI. Default, if
 	// there is no Key either: azidentity's default credential (environment, workload
 	// identity, managed identity, Azure CLI …).
@@ -97,6 +101,7 @@ type Ledger struct {
 	offer     *azcosmos.ThroughputProperties
 	skew      time.Duration
 	unsafe    bool
+	keyed     bool // signs with a key, not with tokens
 	clock     clock.Clock
 	secrets   storekit.Secrets
 	sign      signer
@@ -106,6 +111,8 @@ type Ledger struct {
 	runner    *storekit.Runner
 	fitness   *storekit.Fitness
 	link      link
+	// container is the id that the service gave it, as of the newest look; another has one of its own that took its place.
+	container atomic.Value
 }
 
 var (
@@ -169,12 +176,6 @@ func (l *Ledger) Get(ctx context.Context, workerType string, seq int64) (store.R
 	})
 }
 
-// tailed is the result of Tail.
-type tailed struct {
-	records []store.Record
-	stamp   store.Stamp
-}
-
 // Tail returns the newest records, newest first, and the account's time, which is
 // selected along with them. It costs one query, or two if there are unreachable records
 // among the newest.
@@ -182,19 +183,20 @@ func (l *Ledger) Tail(ctx context.Context, workerType string, limit int) ([]stor
 	if err := store.CheckWorkerType(workerType); err != nil {
 		return nil, store.Stamp{}, l.runner.Invalid("tail", err)
 	}
-	got, err := run(ctx, l, "tail", workerType, func(ctx context.Context, c *conn) (tailed, error) {
+	got, err := run(ctx, l, "tail", workerType, func(ctx context.Context, c *conn) (found walked, err error) {
 		if limit < 1 {
-			return tailed{}, nil
+			return found, nil
 		}
 		ctx, noted := storekit.Noting(ctx)
-		found, err := c.walk(ctx, document.Query{WorkerType: workerType, NewestFirst: true, Limit: limit})
+		found, err = c.walk(ctx, document.Query{WorkerType: workerType, NewestFirst: true, Limit: limit})
 		if err != nil {
-			return tailed{}, err
+			return walked{}, err
 		}
 		if found.unreachable != "" {
 			found.records = slices.Insert(found.records, 0, document.Unreachable(workerType, found.unreachable))
 		}
-		return tailed{records: found.records, stamp: l.stamp(found.time, noted())}, nil
+		found.stamp = l.stamp(found.time, noted())
+		return found, nil
 	})
 	return got.records, got.stamp, err
 }

@@ -15,14 +15,17 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/storekit"
 )
 
 // checkCredentials returns the fault of key and credential, or nil.
-func checkCredentials(key string, credential azcore.TokenCredential, a address) error {
+func checkCredentials(key string, o Options, a address) error {
 	switch {
-	case key != "" && credential != nil:
-		return errors.New("options: set either Key or Credential")
-	case key == "" && a.emulated():
+	case key != "" && o.KeyFunc != nil:
+		return errors.New("options: KeyFunc and Key are both given: give one")
+	case o.Credential != nil && (key != "" || o.KeyFunc != nil):
+		return errors.New("options: set either Key or Credential, or KeyFunc")
+	case key == "" && o.KeyFunc == nil && a.emulated():
 		// The SDK would send the token all the same.
 		return errors.New("options: insecureHTTP and insecureSkipVerify need a Key: tokens are sent to nobody but Azure")
 	}
@@ -33,12 +36,19 @@ func checkCredentials(key string, credential azcore.TokenCredential, a address) 
 }
 
 // signer makes clients that authenticate.
-type signer func(c *conn, endpoint string, o *azcosmos.ClientOptions) (*azcosmos.Client, error)
+type signer func(ctx context.Context, c *conn, endpoint string, o *azcosmos.ClientOptions) (*azcosmos.Client, error)
 
 // newSigner signs with a key, or else with tokens.
-func newSigner(key string, o Options) (signer, error) {
-	if key != "" {
-		return func(_ *conn, endpoint string, o *azcosmos.ClientOptions) (*azcosmos.Client, error) {
+func newSigner(key string, o Options, current *storekit.Current) (signer, error) {
+	if key != "" || current != nil {
+		return func(ctx context.Context, _ *conn, endpoint string, o *azcosmos.ClientOptions) (*azcosmos.Client, error) {
+			key := key
+			if current != nil {
+				var err error
+				if key, err = current.Get(ctx); err != nil {
+					return nil, err
+				}
+			}
 			c, err := azcosmos.NewKeyCredential(key)
 			if err != nil {
 				return nil, errors.New("the key is not base64")
@@ -56,7 +66,7 @@ func newSigner(key string, o Options) (signer, error) {
 			return nil, fmt.Errorf("no key, and no default credential of Azure: %w", err)
 		}
 	}
-	return func(c *conn, endpoint string, o *azcosmos.ClientOptions) (*azcosmos.Client, error) {
+	return func(_ context.Context, c *conn, endpoint string, o *azcosmos.ClientOptions) (*azcosmos.Client, error) {
 		return azcosmos.NewClient(endpoint, tokens{credential, c}, o)
 	}, nil
 }

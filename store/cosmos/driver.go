@@ -2,14 +2,9 @@ package cosmos
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net/url"
 	"os"
-	"slices"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/slotlease/slotlease/store"
 )
@@ -28,20 +23,25 @@ func init() {
 			if getenv == nil {
 				getenv = os.Getenv
 			}
-			options, err := fromEnvironment(uri, getenv)
+			key, connection, err := Credentials(uri, getenv)
 			if err != nil {
 				return nil, fmt.Errorf("cosmos: open: %w", err)
 			}
-			options.Clock = o.Clock
-			l, err := Open(ctx, options)
+			l, err := Open(ctx, Options{URI: uri, Key: key, ConnectionString: connection, Clock: o.Clock})
 			if err != nil {
 				return nil, err
 			}
 			return l, nil
 		},
-		Redact:  Redact,
-		Form:    "cosmos://ACCOUNT/DATABASE/CONTAINER",
-		Secrets: []store.Secret{{Variable: KeyVariable}, {Variable: ConnectionVariable}},
+		Redact: Redact,
+		Form:   "cosmos://ACCOUNT/DATABASE/CONTAINER",
+		Secrets: []store.Secret{
+			{Variable: KeyVariable},
+			{Variable: ConnectionVariable},
+			{Variable: "AZURE_CLIENT_SECRET", Shared: true},
+			{Variable: "AZURE_CLIENT_CERTIFICATE_PASSWORD", Shared: true},
+			{Variable: "AZURE_PASSWORD", Shared: true},
+		},
 	})
 }
 
@@ -51,7 +51,7 @@ func init() {
 func Credentials(uri string, getenv func(string) string) (key, connection string, err error) {
 	// Mounted secrets end with a newline.
 	key, connection = strings.TrimSpace(getenv(KeyVariable)), strings.TrimSpace(getenv(ConnectionVariable))
-	nameless := strings.HasPrefix(uri, "cosmos:///")
+	nameless := nameless(uri)
 	_, parameters, _ := strings.Cut(uri, "?")
 	switch {
 	case key != "" && connection != "":
@@ -67,45 +67,4 @@ func Credentials(uri string, getenv func(string) string) (key, connection string
 		return "", "", err
 	}
 	return key, connection, nil
-}
-
-// fromEnvironment are the options for a URI.
-func fromEnvironment(uri string, getenv func(string) string) (Options, error) {
-	key, connection, err := Credentials(uri, getenv)
-	if err != nil {
-		return Options{}, err
-	}
-	if connection == "" {
-		return Options{URI: uri, Key: key}, nil
-	}
-	return besideConnection(uri, connection)
-}
-
-// besideConnection are the options for a connection string, and a URI that names no account.
-func besideConnection(uri, connection string) (Options, error) {
-	// Whether the rest is well-formed is seen with any account.
-	with := strings.Replace(uri, "cosmos://", "cosmos://127.0.0.1:443", 1)
-	a, wrong := parseURI(with)
-	u, err := url.Parse(uri)
-	const form = "the URI must be of the form cosmos:///DATABASE/CONTAINER?throughput=400"
-	if wrong != nil {
-		return Options{}, fmt.Errorf("%s: %w", form, wrong)
-	}
-	if err != nil || Redact(with) != with {
-		return Options{}, errors.New(form)
-	}
-	q := u.Query()
-	for name := range q {
-		if !slices.Contains([]string{"throughput", "autoscale", "serverless", "serverSkew", "unsafeUnverifiedAccount"}, name) {
-			return Options{}, fmt.Errorf("parameter %s goes with an account in the URI only", name)
-		}
-	}
-	o := Options{ConnectionString: connection, Database: a.database, Container: a.container}
-	// The form was checked before.
-	o.Throughput, _ = strconv.Atoi(q.Get("throughput"))
-	o.Autoscale, _ = strconv.Atoi(q.Get("autoscale"))
-	o.Serverless, _ = strconv.ParseBool(q.Get("serverless"))
-	o.ServerSkew, _ = time.ParseDuration(q.Get("serverSkew"))
-	o.UnsafeUnverifiedAccount, _ = strconv.ParseBool(q.Get("unsafeUnverifiedAccount"))
-	return o, nil
 }

@@ -8,8 +8,17 @@ import (
 	"github.com/slotlease/slotlease/store"
 )
 
+var _ store.Described = (*Ledger)(nil)
+
+// Describe says what the ledger knows of its store. See [store.Described].
+func (l *Ledger) Describe() store.Description {
+	return store.Description{
+		Durability: l.Durability, Warning: func() string { return l.Account().Warning() }, InitScript: l.InitScript, Examine: l.Examine,
+	}
+}
+
 // Durability says what Microsoft's documentation promises for the account, as far as its properties are
-// known by now. See [store.Durable].
+// known by now.
 func (l *Ledger) Durability() store.Durability { return l.Account().durability() }
 
 func (a Account) durability() store.Durability {

@@ -40,8 +40,24 @@ const maxMessage = 300
 // meaning gives an error its meaning for a ledger. After an error without a sentinel
 // the outcome is unknown, above all for an append: time-outs (408 among them), lost
 // connections, 5xx, and a region that doesn't take writes at the moment.
-func meaning(err error) storekit.Meaning {
-	return storekit.Meaning{Is: sentinel(err), RetryAfter: retryAfter(err)}
+func (l *Ledger) meaning(err error) storekit.Meaning {
+	m := storekit.Meaning{Is: sentinel(err), RetryAfter: retryAfter(err)}
+	r, answered := errors.AsType[*azcore.ResponseError](err)
+	switch {
+	case errors.Is(m.Is, store.ErrDenied) && l.keyed:
+		m.Remedy = "check the account's key (" + KeyVariable + " or " + ConnectionVariable + "), and its firewall"
+	case errors.Is(m.Is, store.ErrDenied):
+		m.Remedy = "set " + KeyVariable + " or " + ConnectionVariable + ", or sign in (az login); an identity needs a role on the account " +
+			"(leasectl init --print shows it), and can't create containers"
+	case errors.Is(m.Is, store.ErrThrottled):
+		m.Remedy = "again in a moment; if it lasts, the container needs more throughput (leasectl plan shows how much workers use)"
+	case m.Is != nil:
+	case answered && (r.StatusCode >= http.StatusInternalServerError || r.StatusCode == http.StatusRequestTimeout):
+		m.Remedy = "again in a moment: the server answers, but can't serve now; if it lasts, look at its health"
+	case !answered:
+		m.Remedy = "check the name of the account, and that its network lets this machine in"
+	}
+	return m
 }
 
 // explained is an error as it may be shown: a reply in a line, since the SDK's own text has many, of headers and

@@ -32,6 +32,24 @@ func ExampleOpen() {
 	fmt.Println(types, err)
 }
 
+// A key that rotates is read again with each connection.
+func ExampleOpen_keyFunc() {
+	ctx := context.Background()
+	ledger, err := cosmos.Open(ctx, cosmos.Options{
+		URI: "cosmos://myaccount/jobs/leases",
+		KeyFunc: func(context.Context) (string, error) {
+			key, err := os.ReadFile("/run/secrets/cosmos")
+			return string(key), err
+		},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer func() { _ = ledger.Close(ctx) }()
+	fmt.Println(ledger)
+	// Output: cosmos jobs/leases at myaccount.documents.azure.com:443
+}
+
 func ExampleRedact() {
 	fmt.Println(cosmos.Redact("cosmos://myaccount/jobs/leases"))
 	fmt.Println(cosmos.Redact("cosmos://c2VjcmV0LWtleQ==@myaccount/jobs"))

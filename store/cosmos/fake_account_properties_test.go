@@ -87,53 +87,39 @@ func TestReadsGoWhereWritesGo(t *testing.T) {
 	})
 }
 
-func TestWarningsOfAccounts(t *testing.T) {
+func TestWhatAnAccountIsWarnedOfAndLosesInAFailover(t *testing.T) {
 	t.Parallel()
-	read := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	one, two := []string{"A"}, []string{"A", "B"}
-	for _, c := range []struct {
-		name string
-		a    Account
-		want []string
+	for name, c := range map[string]struct {
+		a        Account
+		warns    []string
+		failover string
 	}{
-		{"never read", Account{}, nil},
-		{"strong", Account{ReadAt: read, Verified: true, Consistency: "Strong", ReadRegions: two}, nil},
-		{"bounded, one region", Account{ReadAt: read, Verified: true, Consistency: "BoundedStaleness", ReadRegions: one}, nil},
-		{"bounded, two regions", Account{ReadAt: read, Verified: true, Consistency: "BoundedStaleness", ReadRegions: two}, []string{"2 regions", "failover"}},
-		{"session, one region", Account{ReadAt: read, Verified: true, Consistency: "Session", ReadRegions: one}, []string{"Session", "stale"}},
-		{"eventual, two regions", Account{ReadAt: read, Verified: true, Consistency: "Eventual", ReadRegions: two}, []string{"Eventual", "stale", "; ", "failover"}},
-		{"partitions that fail over", Account{ReadAt: read, Verified: true, Consistency: "Strong", ReadRegions: two, PartitionFailover: true}, []string{"single partitions fail over", "appends of their worker types fail"}},
-		{"it says nothing", Account{ReadAt: read}, []string{"several regions", "unknown"}},
+		"strong":                     {Account{Verified: true, Consistency: "Strong", ReadRegions: two}, nil, "All survive: the account has 2 regions"},
+		"bounded, one region":        {Account{Verified: true, Consistency: "BoundedStaleness", ReadRegions: one}, nil, "no other takes over"},
+		"bounded, two regions":       {Account{Verified: true, Consistency: "BoundedStaleness", ReadRegions: two}, []string{"2 regions", "failover"}, "up to the configured staleness"},
+		"session, one region":        {Account{Verified: true, Consistency: "Session", ReadRegions: one}, []string{"Session", "stale"}, "no other takes over"},
+		"eventual, two regions":      {Account{Verified: true, Consistency: "Eventual", ReadRegions: two}, []string{"Eventual", "stale", "; ", "failover"}, "up to about 15 minutes: the account has 2 regions"},
+		"partitions that fail over":  {Account{Verified: true, Consistency: "Strong", ReadRegions: two, PartitionFailover: true}, []string{"single partitions fail over", "appends of their worker types fail"}, "All survive"},
+		"it says nothing of regions": {Account{}, []string{"several regions", "unknown"}, "isn't known yet"},
 	} {
+		c.a.ReadAt = time.Now()
 		got := c.a.Warning()
-		if len(c.want) == 0 && got != "" || strings.Contains(got, "\n") {
-			t.Errorf("%s: Warning() = %q, want none", c.name, got)
+		if len(c.warns) == 0 && got != "" || strings.Contains(got, "\n") {
+			t.Errorf("%s: Warning() = %q, want none", name, got)
 		}
-		for _, part := range c.want {
+		for _, part := range c.warns {
 			if !strings.Contains(got, part) {
-				t.Errorf("%s: Warning() = %q, want %q in it", c.name, got, part)
+				t.Errorf("%s: Warning() = %q, want %q in it", name, got, part)
 			}
 		}
-	}
-}
-
-func TestWhatAFailoverLosesDependsOnTheAccount(t *testing.T) {
-	t.Parallel()
-	read, one, two := time.Now(), []string{"West Europe"}, []string{"West Europe", "North Europe"}
-	for _, c := range []struct {
-		name, want string
-		a          Account
-	}{
-		{"never read", "isn't known yet", Account{}},
-		{"one region", "no other takes over", Account{ReadAt: read, Consistency: "Eventual", ReadRegions: one}},
-		{"strong", "All survive: the account has 2 regions", Account{ReadAt: read, Consistency: "Strong", ReadRegions: two}},
-		{"bounded", "up to the configured staleness", Account{ReadAt: read, Consistency: "BoundedStaleness", ReadRegions: two}},
-		{"session", "up to about 15 minutes: the account has 2 regions", Account{ReadAt: read, Consistency: "Session", ReadRegions: two}},
-		{"it says nothing of its consistency", "up to about 15 minutes", Account{ReadAt: read, ReadRegions: two}},
-	} {
-		if got := c.a.durability().Failover; !strings.Contains(got, c.want) {
-			t.Errorf("%s: Failover = %q, want %q in it", c.name, got, c.want)
+		if got := c.a.durability().Failover; !strings.Contains(got, c.failover) {
+			t.Errorf("%s: Failover = %q, want %q in it", name, got, c.failover)
 		}
+	}
+	unread := Account{}
+	if w, d := unread.Warning(), unread.durability(); w != "" || !strings.Contains(d.Failover, "isn't known yet") {
+		t.Errorf("of an account that was never read: Warning() = %q, Failover = %q", w, d.Failover)
 	}
 }
 

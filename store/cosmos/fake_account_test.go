@@ -102,7 +102,7 @@ func (f *fakeAccount) open(t testing.TB, o Options) *Ledger {
 	if o.URI == "" && o.ConnectionString == "" {
 		o.URI = "cosmos://acct"
 	}
-	if o.Key == "" && o.ConnectionString == "" && o.Credential == nil {
+	if o.Key == "" && o.KeyFunc == nil && o.ConnectionString == "" && o.Credential == nil {
 		o.Key = fakeKey
 	}
 	o.Transport = f
@@ -264,6 +264,7 @@ func (f *fakeAccount) answer(r *fakeRequest) *fakeReply {
 			return refusal(http.StatusConflict, "exists")
 		}
 		_ = json.Unmarshal([]byte(r.text), &f.container)
+		f.container["_rid"] = fmt.Sprintf("made=%d", f.at(r).Unix())
 		return reply(http.StatusCreated, f.container)
 	}
 	if slices.Contains([]string{"create roster", "attend", "leave", "presences"}, r.op) {

@@ -1,8 +1,6 @@
 package cosmos
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -152,6 +150,8 @@ func TestAccountIsLookedAtEveryTenMinutes(t *testing.T) {
 func TestContainerThatIsDeletedIsMissing(t *testing.T) {
 	inBubble(t, func(t *testing.T, f *fakeAccount) {
 		l := f.used(t, Options{})
+		before, err := l.Now(within(t, time.Second))
+		wantErr(t, "Now()", err, nil)
 		f.set(func() { f.container = nil })
 		for range 3 {
 			wantSentinel(t, "Append()", l.Append(within(t, time.Second), storetest.Grant("job", 2)), store.ErrMissing)
@@ -163,6 +163,10 @@ func TestContainerThatIsDeletedIsMissing(t *testing.T) {
 		}
 		wantErr(t, "Init()", l.Init(within(t, time.Second)), nil)
 		wantErr(t, "Get() when it is back", documenttest.ErrorOf(l.Get(within(t, time.Second), "job", 1)), nil)
+		after, err := l.Now(within(t, time.Second))
+		if err != nil || after.History == "" || after.History == before.History {
+			t.Errorf("Now() = %+v, %v, want another history than %q: what was in the container that was deleted may be lost", after, err, before.History)
+		}
 	})
 }
 
@@ -181,49 +185,6 @@ func TestFirstReadingOfTheAccountThatFailsDoesNotStick(t *testing.T) {
 			wantErr(t, "Append() right after", l.Append(within(t, time.Second), storetest.Grant("job", 1)), nil)
 		}))
 	}
-}
-
-func TestManyOperationsShareOneLook(t *testing.T) {
-	inBubble(t, func(t *testing.T, f *fakeAccount) {
-		open := make(chan struct{})
-		f.hook = on("account", func(*fakeRequest) *fakeReply { <-open; return nil })
-		l := f.open(t, Options{})
-		var wg sync.WaitGroup
-		for i := range 20 {
-			wg.Go(func() {
-				ctx := within(t, time.Minute)
-				if i%2 == 0 {
-					ctx = within(t, time.Second)
-				}
-				_, err := l.Get(ctx, "job", 1)
-				switch {
-				case i%2 == 0 && !errors.Is(err, context.DeadlineExceeded):
-					t.Errorf("Get() = %v, want it to leave with its context", err)
-				case i%2 != 0:
-					wantSentinel(t, "Get()", err, store.ErrNotFound)
-				}
-			})
-		}
-		time.Sleep(2 * time.Second)
-		close(open)
-		wg.Wait()
-		documenttest.Equal(t, "readings of the account", f.ops("account"), 1)
-	})
-}
-
-func TestLookThatHangsIsGivenUpThoughSomebodyAlwaysWaits(t *testing.T) {
-	inBubble(t, func(t *testing.T, f *fakeAccount) {
-		f.hook = answering("account", silence)
-		l := f.open(t, Options{})
-		var wg sync.WaitGroup
-		for range 20 {
-			wg.Go(func() { _, _ = l.Get(within(t, 2500*time.Millisecond), "job", 1) })
-			time.Sleep(time.Second)
-		}
-		wg.Wait()
-		_, err := l.Get(within(t, time.Second), "job", 1)
-		wantSentinel(t, "Get()", err, store.ErrNotFound)
-	})
 }
 
 func TestFailuresHaveTheAccountLookedAtSoon(t *testing.T) {

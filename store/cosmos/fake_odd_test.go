@@ -8,12 +8,9 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/benbjohnson/clock"
 
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/testutil/storetest"
@@ -47,109 +44,6 @@ func TestAQueryThatIsRefusedHalfwayGivesNoRecordTwice(t *testing.T) {
 		}
 		if records, _, err := f.open(t, Options{}).Tail(within(t, time.Second), "job", 250); err == nil {
 			t.Errorf("Tail() = %d records, nil, want the error", len(records))
-		}
-	})
-}
-
-// slept is a clock as Go's is: readings of the wall, and differences by one that
-// stands still while the machine is suspended.
-type slept struct {
-	clock.Clock
-	woke  time.Time
-	sleep time.Duration
-}
-
-func (s *slept) Now() time.Time { return s.Clock.Now().Add(s.sleep) }
-
-func (s *slept) Since(t time.Time) time.Duration {
-	d := s.Now().Sub(t)
-	if t.Before(s.woke) {
-		d -= s.sleep
-	}
-	return d
-}
-
-func TestRequestsAreDatedRightlyAfterASuspend(t *testing.T) {
-	inBubble(t, func(t *testing.T, f *fakeAccount) {
-		f.hook = f.signedInTime(403)
-		c := &slept{Clock: clock.New()}
-		l := f.used(t, Options{Clock: c})
-		time.Sleep(time.Second)
-		c.woke, c.sleep = time.Now(), 9*time.Hour
-		f.set(func() { f.ahead = 9 * time.Hour })
-		time.Sleep(time.Second)
-		wantErr(t, "Append() after a suspend of 9h", l.Append(within(t, time.Second), storetest.Grant("job", 2)), nil)
-	})
-}
-
-func TestALookThatHangsCostsNobodyWhoHasAConnection(t *testing.T) {
-	inBubble(t, func(t *testing.T, f *fakeAccount) {
-		l := f.used(t, Options{})
-		f.set(func() { f.hook = always("account", silence) })
-		time.Sleep(lookAgain)
-		for i := range 60 {
-			began := time.Now()
-			err := l.Append(within(t, 5*time.Second), storetest.Grant("job", int64(i+2)))
-			if took := time.Since(began); err != nil || took > lookWait {
-				t.Errorf("Append() = %v after %v, want nil within %v: only the account's own address is silent", err, took, lookWait)
-			}
-			time.Sleep(10 * time.Second)
-		}
-		if n := f.ops("account"); n < 15 || n > 25 {
-			t.Errorf("readings of a silent account in 10 min = %d, want one each %v", n, lookPause)
-		}
-	})
-}
-
-func TestACredentialThatTurnsDeafIsAskedAgain(t *testing.T) {
-	inBubble(t, func(t *testing.T, f *fakeAccount) {
-		free := make(chan struct{})
-		var turned atomic.Bool
-		var deaf atomic.Int64
-		l := f.used(t, Options{Credential: &fakeCredential{answer: func(context.Context, int64) error {
-			if turned.Load() {
-				deaf.Add(1)
-				<-free // whatever its context says
-			}
-			return nil
-		}}})
-		turned.Store(true)
-		time.Sleep(lookAgain)
-		for seq := range int64(60) {
-			wantErr(t, "Append()", l.Append(within(t, 5*time.Second), storetest.Grant("job", seq+2)), nil)
-			time.Sleep(10 * time.Second)
-		}
-		turned.Store(false)
-		close(free)
-		if n := deaf.Load(); n < 12 || n > 25 {
-			t.Errorf("a deaf credential was asked %d times in 10 min, want about once each %v", n, lookPause)
-		}
-	})
-}
-
-func TestACredentialThatIsDeafIsAskedAgain(t *testing.T) {
-	inBubble(t, func(t *testing.T, f *fakeAccount) {
-		free := make(chan struct{})
-		l := f.open(t, Options{Credential: &fakeCredential{answer: func(_ context.Context, asked int64) error {
-			if asked == 1 {
-				<-free // whatever its context says
-			}
-			return nil
-		}}})
-		var operations sync.WaitGroup
-		var succeeded atomic.Int64
-		for range 120 {
-			operations.Go(func() {
-				if _, _, err := l.Tail(within(t, 2500*time.Millisecond), "job", 1); err == nil {
-					succeeded.Add(1)
-				}
-			})
-			time.Sleep(time.Second)
-		}
-		operations.Wait()
-		close(free)
-		if n := succeeded.Load(); n < 100 {
-			t.Errorf("%d of 120 operations in 2 min succeeded, want all but those of the first %v", n, lookPatience)
 		}
 	})
 }

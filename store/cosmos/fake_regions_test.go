@@ -12,6 +12,7 @@ import (
 	"github.com/slotlease/slotlease/store/internal/documenttest"
 	"github.com/slotlease/slotlease/testutil/storetest"
 	"github.com/slotlease/slotlease/workerlease"
+	"github.com/slotlease/slotlease/workerlease/event"
 )
 
 // The hosts of two regions.
@@ -52,13 +53,13 @@ func (f *fakeAccount) observe(t *testing.T, minutes int) observed {
 	t.Helper()
 	var mu sync.Mutex
 	seen := observed{samples: map[string]int{}}
-	o := workerlease.ObserverFunc(func(e workerlease.Event) {
+	o := event.ObserverFunc(func(e event.Event) {
 		mu.Lock()
 		defer mu.Unlock()
 		switch e := e.(type) {
-		case workerlease.ClockSample:
+		case event.ClockSample:
 			seen.samples[e.Server]++
-		case workerlease.ClockJump:
+		case event.ClockJump:
 			seen.jumps++
 		}
 	})

@@ -10,7 +10,6 @@ import (
 
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/internal/documenttest"
-	"github.com/slotlease/slotlease/store/storekit"
 	"github.com/slotlease/slotlease/testutil/storetest"
 )
 
@@ -142,28 +141,4 @@ func TestAThrottledAttendRepeatsOnlyWhatWasNotStoredAndIsCharged(t *testing.T) {
 		f.hook = always("attend", refusal(429, "too many requests", headerRetryAfter, "90000"))
 		wantSentinel(t, "Attend() under a long throttling", l.Attend(within(t, time.Minute), crowd("a")), store.ErrThrottled)
 	})
-}
-
-// A double has no more than 53 bits.
-func TestDurationsOfPresencesThatADoubleDoesNotHoldAreNear(t *testing.T) {
-	t.Parallel()
-	for _, d := range []time.Duration{1<<53 - 1, 1<<53 + 1, 1<<62 + 12345, 1<<63 - 1, -1 << 63, -(1<<60 + 7)} {
-		p := crowd("a")[0]
-		p.Offset = d
-		item, err := storekit.EncodePresence(p)
-		must(t, "storekit.EncodePresence()", err)
-		got, ok := storekit.DecodePresence(item)
-		if off := got.Offset - d; !ok || off < -time.Microsecond || off > time.Microsecond || d < 1<<53 && d > 0 && off != 0 {
-			t.Errorf("an offset of %d ns comes back as %d, %v, want it to the microsecond", d, got.Offset, ok)
-		}
-	}
-	item := []byte(`{"id":"job:a","workerType":"job","instanceId":"w","phase":"holder","offset":1.766016E+18}`)
-	if got, ok := storekit.DecodePresence(item); !ok || got.Offset != 1766016000000000000 || got.ID != "a" {
-		t.Errorf("storekit.DecodePresence(%s) = %+v, %v, want it with its offset", item, got, ok)
-	}
-	for _, item := range []string{`{"id":"a","workerType":"job","instanceId":"w","phase":"holder"}`, `{"id":"mail:a","workerType":"job","instanceId":"w","phase":"holder"}`, `[]`, ``} {
-		if got, ok := storekit.DecodePresence([]byte(item)); ok {
-			t.Errorf("storekit.DecodePresence(%s) = %+v, want it passed over", item, got)
-		}
-	}
 }

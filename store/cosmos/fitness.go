@@ -16,6 +16,29 @@ import (
 // partitionPath is the partition key of a container that keeps ledgers.
 const partitionPath = "/" + document.WorkerType
 
+// containerFlaws are the reasons why a container can't keep ledgers.
+func (l *Ledger) containerFlaws(p *azcosmos.ContainerProperties) (all []storekit.Flaw) {
+	add := func(is bool, check, remedy, format string, args ...any) {
+		if is {
+			what := fmt.Sprintf("container %s/%s "+format, append([]any{l.address.database, l.address.container}, args...)...)
+			all = append(all, storekit.Flaw{Check: check, What: what, Remedy: remedy})
+		}
+	}
+	paths := p.PartitionKeyDefinition.Paths
+	add(!slices.Equal(paths, []string{partitionPath}), CheckPartitionKey, "use another container", "has the partition key %.120q, must have %q", paths, partitionPath)
+	if ttl := p.DefaultTimeToLive; ttl != nil {
+		add(*ttl > 0, store.CheckExpiry, "turn its time to live off", "deletes its items after %d s (defaultTtl), and would delete the newest record", *ttl)
+	}
+	if u := p.UniqueKeyPolicy; u != nil {
+		add(len(u.UniqueKeys) > 0, store.CheckConstraints, "use another container", "has unique keys besides the id, and would take one record for another")
+	}
+	if i := p.IndexingPolicy; i != nil {
+		lax := i.IndexingMode != "" && !strings.EqualFold(string(i.IndexingMode), string(azcosmos.IndexingModeConsistent))
+		add(lax, CheckIndexing, "make it consistent", "has the indexing mode %.20q, with which queries miss what was written", i.IndexingMode)
+	}
+	return all
+}
+
 // judgeContainer says why a container can't keep ledgers, or nil.
 func (l *Ledger) judgeContainer(p *azcosmos.ContainerProperties) error {
 	if p == nil {
@@ -25,26 +48,6 @@ func (l *Ledger) judgeContainer(p *azcosmos.ContainerProperties) error {
 		return flaws[0].Refuse()
 	}
 	return nil
-}
-
-// containerFlaws are the reasons why a container is unfit.
-func (l *Ledger) containerFlaws(p *azcosmos.ContainerProperties) (flaws []storekit.Flaw) {
-	flaw := func(check, remedy, format string, args ...any) {
-		flaws = append(flaws, storekit.Flaw{Check: check, Remedy: remedy, What: fmt.Sprintf("container %s/%s ", l.address.database, l.address.container) + fmt.Sprintf(format, args...)})
-	}
-	if paths := p.PartitionKeyDefinition.Paths; !slices.Equal(paths, []string{partitionPath}) {
-		flaw(CheckPartitionKey, "use another container", "has the partition key %.120q, must have %q", paths, partitionPath)
-	}
-	if ttl := p.DefaultTimeToLive; ttl != nil && *ttl > 0 {
-		flaw(store.CheckExpiry, "turn its time to live off", "deletes its items after %d s (defaultTtl), and would delete the newest record", *ttl)
-	}
-	if i := p.IndexingPolicy; i != nil && i.IndexingMode != "" && !strings.EqualFold(string(i.IndexingMode), string(azcosmos.IndexingModeConsistent)) {
-		flaw(CheckIndexing, "make it consistent", "has the indexing mode %.20q, with which queries miss what was written", i.IndexingMode)
-	}
-	if u := p.UniqueKeyPolicy; u != nil && len(u.UniqueKeys) > 0 {
-		flaw(store.CheckConstraints, "use another container", "has unique keys besides the id, and would take one record for another")
-	}
-	return flaws
 }
 
 // indexing covers what is queried and nothing else, so that an append is charged

@@ -65,7 +65,8 @@ func FuzzConnectionStringNeverPanicsNorLeaks(f *testing.F) {
 			"AccountEndpoint=https://" + key + "/;AccountKey=x", "AccountEndpoint=https://u:" + key + "@h/;AccountKey=x",
 			key + "=" + text, "DisableServerCertificateValidation=" + key,
 		}[shape%8]} {
-			a, got, err := parseConnectionString(whole)
+			var a address
+			got, err := a.parseConnectionString(whole)
 			if err != nil {
 				if strings.Contains(err.Error(), canary) {
 					t.Fatalf("parseConnectionString(%q) = %v, want no secret", whole, err)

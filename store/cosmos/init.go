@@ -41,7 +41,7 @@ func (l *Ledger) again(ctx context.Context) error {
 
 // create creates what is missing. Another process may be doing the same.
 func (l *Ledger) create(ctx context.Context) error {
-	c, err := l.dial()
+	c, err := l.dial(ctx)
 	if err != nil {
 		return l.runner.Failed(ctx, "init", "", err)
 	}

@@ -114,6 +114,8 @@ func (l *Ledger) doubt(c *conn, err error) {
 	l.link.mu.Unlock()
 	switch {
 	case !current:
+	case isStatus(err, http.StatusUnauthorized):
+		l.fitness.Suspect() // Perhaps the key was replaced: a new connection asks for it.
 	case isStatus(err, http.StatusBadRequest) && c.consistency() != nil:
 		// The account may no longer be strongly consistent, and refuse all reads.
 		l.fitness.Suspect()
@@ -149,7 +151,7 @@ func (l *Ledger) check(ctx context.Context) error {
 // of the account failed returns that error for five minutes, so a client that isn't
 // fit is discarded.
 func (l *Ledger) inspect(ctx context.Context) (*conn, error) {
-	c, err := l.dial()
+	c, err := l.dial(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -180,6 +182,9 @@ func (l *Ledger) look(ctx context.Context, c *conn) error {
 	}
 	switch {
 	case err == nil:
+		if p := reply.ContainerProperties; p != nil {
+			l.container.Store(p.ResourceID)
+		}
 		return l.judgeContainer(reply.ContainerProperties)
 	case isStatus(err, http.StatusForbidden) && l.unsafe:
 		// Without the right to read it, a container can't be checked.
@@ -191,7 +196,7 @@ func (l *Ledger) look(ctx context.Context, c *conn) error {
 }
 
 // dial makes a client. It sends nothing yet.
-func (l *Ledger) dial() (*conn, error) {
+func (l *Ledger) dial(ctx context.Context) (*conn, error) {
 	c := &conn{ledger: l}
 	o := &azcosmos.ClientOptions{ClientOptions: azcore.ClientOptions{
 		Transport: c,
@@ -202,7 +207,7 @@ func (l *Ledger) dial() (*conn, error) {
 		InsecureAllowCredentialWithHTTP: l.address.plain,
 	}}
 	var err error
-	if c.client, err = l.sign(c, l.address.endpoint, o); err != nil {
+	if c.client, err = l.sign(ctx, c, l.address.endpoint, o); err != nil {
 		return nil, err
 	}
 	c.container, err = c.client.NewContainer(l.address.database, l.address.container)

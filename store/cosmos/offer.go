@@ -1,6 +1,7 @@
 package cosmos
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -20,40 +21,25 @@ type offer struct {
 	serverless        bool
 }
 
-// properties are the SDK's form of what the URI and the options ask for, or nil
-// for none.
-func properties(offers ...offer) (*azcosmos.ThroughputProperties, error) {
-	var all offer
-	for _, one := range offers {
-		for _, n := range []struct{ to, from *int }{{&all.manual, &one.manual}, {&all.autoscale, &one.autoscale}} {
-			if *n.to != 0 && *n.from != 0 && *n.to != *n.from {
-				return nil, fmt.Errorf("options: %d RU/s in the URI and %d in Options: give one", *n.to, *n.from)
-			}
-			if *n.from != 0 {
-				*n.to = *n.from
-			}
-		}
-		all.serverless = all.serverless || one.serverless
-	}
+// properties are the SDK's form of what the URI and the options ask for, or nil for none.
+func (in offer) properties(options offer) (*azcosmos.ThroughputProperties, error) {
+	both := func(a, b int) bool { return a != 0 && b != 0 && a != b }
+	manual, autoscale := cmp.Or(options.manual, in.manual), cmp.Or(options.autoscale, in.autoscale)
+	serverless := in.serverless || options.serverless
 	switch {
-	case all.manual != 0 && all.autoscale != 0 || all.serverless && (all.manual != 0 || all.autoscale != 0):
+	case both(in.manual, options.manual) || both(in.autoscale, options.autoscale):
+		return nil, fmt.Errorf("options: %d RU/s in the URI and %d in Options: give one", cmp.Or(in.manual, in.autoscale), cmp.Or(options.manual, options.autoscale))
+	case manual != 0 && autoscale != 0 || serverless && (manual != 0 || autoscale != 0):
 		return nil, errors.New("options: set only one of throughput, autoscale and serverless")
-	case all.serverless:
+	case serverless:
 		return nil, nil
-	case all.autoscale != 0:
-		if err := checkUnits("autoscale", all.autoscale, leastAutoscale, autoscaleStep); err != nil {
-			return nil, err
-		}
-		p := azcosmos.NewAutoscaleThroughputProperties(int32(all.autoscale))
-		return &p, nil
-	case all.manual == 0:
-		all.manual = DefaultThroughput
+	case autoscale != 0:
+		p := azcosmos.NewAutoscaleThroughputProperties(int32(autoscale))
+		return &p, checkUnits("autoscale", autoscale, leastAutoscale, autoscaleStep)
 	}
-	if err := checkUnits("throughput", all.manual, leastManual, manualStep); err != nil {
-		return nil, err
-	}
-	p := azcosmos.NewManualThroughputProperties(int32(all.manual))
-	return &p, nil
+	manual = cmp.Or(manual, DefaultThroughput)
+	p := azcosmos.NewManualThroughputProperties(int32(manual))
+	return &p, checkUnits("throughput", manual, leastManual, manualStep)
 }
 
 func checkUnits(name string, n, least, step int) error {
@@ -61,4 +47,16 @@ func checkUnits(name string, n, least, step int) error {
 		return fmt.Errorf("options: %s %d RU/s: must be a multiple of %d from %d to %d", name, n, step, least, mostUnits)
 	}
 	return nil
+}
+
+// Provision says, for people, what throughput Init gives a container that it creates.
+func (l *Ledger) Provision() string {
+	if l.offer == nil {
+		return "serverless"
+	}
+	if most, ok := l.offer.AutoscaleMaxThroughput(); ok {
+		return fmt.Sprintf("autoscale, at most %d RU/s", most)
+	}
+	units, _ := l.offer.ManualThroughput()
+	return fmt.Sprintf("%d RU/s", units)
 }

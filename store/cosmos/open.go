@@ -1,7 +1,6 @@
 package cosmos
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,38 +24,18 @@ func Open(ctx context.Context, o Options) (*Ledger, error) {
 		l.clock = clock.New()
 	}
 	l.dating = storekit.NewDating(l.clock)
-	var errs []error
+	a, key, errs := o.address()
 	bad := func(err error) { errs = append(errs, err) }
-	if (o.URI == "") == (o.ConnectionString == "") {
-		bad(errors.New("options: set either URI or ConnectionString"))
-	}
-	if o.ServerSkew < 0 {
-		bad(fmt.Errorf("options: ServerSkew %v must not be negative", o.ServerSkew))
-	}
-	key := o.Key
-	var a address
 	var err error
-	switch {
-	case o.URI != "":
-		a, err = parseURI(o.URI)
-		bad(err)
-	case o.ConnectionString != "":
-		if o.Key != "" || o.Credential != nil {
-			bad(errors.New("options: Key and Credential go with URI; ConnectionString has a key of its own"))
-		}
-		a, key, err = parseConnectionString(o.ConnectionString)
-		bad(err)
-	}
-	if o.ServerSkew != 0 && a.skew != 0 && o.ServerSkew != a.skew {
-		bad(fmt.Errorf("options: serverSkew %v in the URI and %v in Options: give one", a.skew, o.ServerSkew))
-	}
+	l.skew, err = storekit.ServerSkew(o.ServerSkew, a.skew, defaultSkew)
+	bad(err)
 	a.database, err = document.Pick("database", o.Database, a.database, DefaultDatabase, checkName("database"))
 	bad(err)
 	a.container, err = document.Pick("container", o.Container, a.container, DefaultContainer, checkName("container"))
 	bad(err)
-	l.offer, err = properties(a.offer, offer{manual: o.Throughput, autoscale: o.Autoscale, serverless: o.Serverless})
+	l.offer, err = a.offer.properties(offer{o.Throughput, o.Autoscale, o.Serverless})
 	bad(err)
-	bad(checkCredentials(key, o.Credential, a))
+	bad(checkCredentials(key, o, a))
 	if a.skipVerify && o.Transport != nil {
 		bad(errors.New("options: insecureSkipVerify has no effect on a Transport of your own"))
 	}
@@ -64,17 +43,49 @@ func Open(ctx context.Context, o Options) (*Ledger, error) {
 		return nil, fmt.Errorf("cosmos: open: %w", err)
 	}
 	l.address = a
-	l.skew, l.unsafe = cmp.Or(o.ServerSkew, a.skew, defaultSkew), o.UnsafeUnverifiedAccount || a.unsafe
+	l.unsafe = o.UnsafeUnverifiedAccount || a.unsafe
+	l.keyed = key != "" || o.KeyFunc != nil
 	l.secrets.Hide(key)
 	l.secrets.Publish(a.host, a.database, a.container)
 	l.fitness = storekit.NewFitness(l.clock, l.check)
-	l.runner = storekit.NewRunner(storekit.RunnerOptions{Store: "cosmos", Secrets: l.secrets, Meaning: meaning})
+	l.runner = storekit.NewRunner(storekit.RunnerOptions{Store: "cosmos", Secrets: l.secrets, Meaning: l.meaning})
 	if l.transport == nil {
 		l.own = storekit.NewHTTPClient(a.skipVerify)
 		l.transport = l.own
 	}
-	if l.sign, err = newSigner(key, o); err != nil {
+	if l.sign, err = newSigner(key, o, storekit.NewCurrent("KeyFunc", o.KeyFunc, l.clock)); err != nil {
 		return nil, l.runner.Failed(ctx, "open", "", explain(err))
 	}
 	return l, nil
+}
+
+// address reads the URI or the connection string, or a URI that names no account beside the latter.
+func (o Options) address() (a address, key string, errs []error) {
+	bad := func(err error) { errs = append(errs, err) }
+	key = o.Key
+	switch connected := o.ConnectionString != ""; {
+	case o.URI != "" && !connected:
+		var err error
+		a, err = parseURI(o.URI)
+		bad(err)
+	case !connected || o.URI != "" && !nameless(o.URI):
+		bad(errors.New("options: set either URI or ConnectionString, or beside it a URI that names no account, cosmos:///DATABASE/CONTAINER"))
+	case o.Key != "" || o.KeyFunc != nil || o.Credential != nil:
+		bad(errors.New("options: Key, KeyFunc and Credential go with URI; ConnectionString has a key of its own"))
+	default:
+		if o.URI != "" {
+			if _, faults := a.read(o.URI); len(faults) > 0 {
+				bad(fmt.Errorf("the URI must be of the form cosmos:///DATABASE/CONTAINER?throughput=400: %w", errors.Join(faults...)))
+			}
+			for name, is := range map[string]bool{"insecureHTTP": a.plain, "insecureSkipVerify": a.skipVerify} {
+				if is {
+					bad(fmt.Errorf("parameter %s goes with an account in the URI only", name))
+				}
+			}
+		}
+		var err error
+		key, err = a.parseConnectionString(o.ConnectionString)
+		bad(err)
+	}
+	return a, key, errs
 }

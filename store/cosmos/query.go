@@ -84,8 +84,9 @@ type walked struct {
 	records []store.Record
 	// unreachable is an unreachable id, if there is one.
 	unreachable string
-	// time is the account's, if the reply had it.
-	time time.Time
+	// time is the account's, if the reply had it, and stamp what Tail makes of it.
+	time  time.Time
+	stamp store.Stamp
 }
 
 // walk reads the records of a query, and reports an unreachable id if it meets one.

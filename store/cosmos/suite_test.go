@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
-	"errors"
 	"maps"
 	"strings"
 	"sync"
@@ -75,78 +74,6 @@ func ready(t testing.TB, o Options) *Ledger {
 	l := opened(t, o)
 	must(t, "Init()", l.Init(within(t, patience)))
 	return l
-}
-
-func TestServerThatLostItsDataHasNoLedger(t *testing.T) {
-	t.Parallel()
-	peer := cosmospeer.Start(t, cosmospeer.Options{})
-	l := ready(t, Options{URI: peer.URI()})
-	must(t, "Append()", l.Append(within(t, patience), storetest.Grant("job", 1)))
-	peer.RestartEmpty()
-	_, _, err := l.Tail(within(t, patience), "job", 1)
-	wantSentinel(t, "Tail() of a lost ledger", err, store.ErrMissing)
-	_, err = l.Get(within(t, patience), "job", 1)
-	wantSentinel(t, "Get() of a lost ledger", err, store.ErrMissing)
-	wantSentinel(t, "Append() to a lost ledger", l.Append(within(t, patience), storetest.Grant("job", 1)), store.ErrMissing)
-	wantErr(t, "Init() and Append()", errors.Join(l.Init(within(t, patience)), l.Append(within(t, patience), storetest.Grant("job", 1))), nil)
-}
-
-// The peer charges 1 for each request. It has no GetCurrentTimestamp, so its time is the
-// Date header's, or the item's.
-func TestEachOperationOnAPeerIsOneRequestAndBracketsTheTime(t *testing.T) {
-	t.Parallel()
-	peer := cosmospeer.Start(t, cosmospeer.Options{})
-	l := ready(t, Options{URI: peer.URI()})
-	must(t, "Append()", l.Append(within(t, patience), storetest.Grant("job", 1)))
-	tail := func(workerType string) func(ctx context.Context) (store.Stamp, error) {
-		return func(ctx context.Context) (s store.Stamp, err error) {
-			_, s, err = l.Tail(ctx, workerType, 3)
-			return s, err
-		}
-	}
-	add := func(ctx context.Context) (s store.Stamp, err error) {
-		return s, l.Append(ctx, storetest.Grant("job", 2))
-	}
-	get := func(ctx context.Context) (s store.Stamp, err error) { _, err = l.Get(ctx, "job", 2); return s, err }
-	// The first queries find out that the peer doesn't know the function.
-	_, tailErr := tail("job")(within(t, patience))
-	_, nowErr := l.Now(within(t, patience))
-	must(t, "Tail() and Now()", errors.Join(tailErr, nowErr))
-	for _, c := range []struct {
-		name    string
-		call    func(ctx context.Context) (store.Stamp, error)
-		stamped bool
-		want    error
-	}{
-		{"Tail of nothing", tail("nobody"), true, nil},
-		{"Append", add, true, nil},
-		{"Append that loses", add, false, store.ErrConflict},
-		{"Get", get, false, nil},
-		{"Tail", tail("job"), true, nil},
-		{"Tail, again", tail("job"), true, nil},
-		{"Now", l.Now, true, nil},
-	} {
-		ctx, receipt := store.WithReceipt(within(t, patience))
-		sent := time.Now()
-		s, err := c.call(ctx)
-		received := time.Now()
-		if !errors.Is(err, c.want) || receipt.Units() != 1 {
-			t.Errorf("%s = %v, charged %v, want %v, charged 1", c.name, err, receipt.Units(), c.want)
-		}
-		if !c.stamped {
-			continue
-		}
-		if s.IsZero() {
-			s = receipt.Stamp()
-		}
-		if s.Granularity != time.Second || s.MaxAge != time.Second || s.Skew != 250*time.Millisecond {
-			t.Errorf("%s: stamp %+v, want a granularity and a MaxAge of 1 s, and a skew of 250 ms", c.name, s)
-		}
-		// The peer's clock is that of this machine.
-		if s.Time.After(received) || s.Time.Add(s.Granularity+s.MaxAge).Before(sent) {
-			t.Errorf("%s: stamp %+v of a request at %v … %v, want it to bracket them", c.name, s, sent, received)
-		}
-	}
 }
 
 // skips are what the suite can't show on any account.

@@ -1,6 +1,7 @@
 package cosmos
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -8,6 +9,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/slotlease/slotlease/store/storekit"
@@ -32,27 +34,22 @@ func (a address) emulated() bool { return a.plain || a.skipVerify }
 
 const scheme = "cosmos://"
 
+// They are compiled when they are first used, not by each program that starts: such bounds make them large.
 var (
-	accountName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]{0,61}$`)
-	hostName    = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.-]{0,252}$`)
+	accountName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]{0,61}$`) })
+	hostName    = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.-]{0,252}$`) })
 )
 
 // parseURI takes a URI apart, and reports all that is wrong with it. Its errors quote no
 // part of it but the names of parameters that look like names: anything else may be half
 // a key.
 func parseURI(uri string) (address, error) {
-	rest, ok := strings.CutPrefix(uri, scheme)
-	if !ok {
-		return address{}, errors.New("uri: must begin with cosmos://")
-	}
-	if strings.ContainsAny(rest, "@#") {
-		return address{}, errors.New("uri: must hold neither a key nor a user: give the key as such, not in the URI")
-	}
-	rest, query, _ := strings.Cut(rest, "?")
-	account, path, _ := strings.Cut(rest, "/")
 	var a address
-	errs := append([]error{a.locate(account), a.place(path)}, a.parameters(query)...)
-	if a.emulated() && errs[0] == nil && !a.loopback() {
+	account, errs := a.read(uri)
+	if len(errs) == 0 || account != "" {
+		errs = append(errs, a.locate(account))
+	}
+	if a.emulated() && a.host != "" && !a.loopback() {
 		errs = append(errs, errors.New("uri: insecureHTTP and insecureSkipVerify are for loopback addresses only"))
 	}
 	if err := errors.Join(errs...); err != nil {
@@ -62,6 +59,26 @@ func parseURI(uri string) (address, error) {
 		a.endpoint = "http" + strings.TrimPrefix(a.endpoint, "https")
 	}
 	return a, nil
+}
+
+// nameless reports whether a URI names no account, since a connection string does.
+func nameless(uri string) bool { return strings.HasPrefix(uri, scheme+"/") }
+
+// read takes in what a URI says besides the account, which it returns.
+func (a *address) read(uri string) (account string, errs []error) {
+	rest, ok := strings.CutPrefix(uri, scheme)
+	if !ok {
+		return "", []error{errors.New("uri: must begin with cosmos://")}
+	}
+	if strings.ContainsAny(rest, "@#") {
+		return "", []error{errors.New("uri: must hold neither a key nor a user: give the key as such, not in the URI")}
+	}
+	rest, query, _ := strings.Cut(rest, "?")
+	account, path, _ := strings.Cut(rest, "/")
+	if err := a.place(path); err != nil {
+		errs = append(errs, err)
+	}
+	return account, append(errs, a.parameters(query)...)
 }
 
 // place reads the names of database and container.
@@ -93,13 +110,13 @@ func (a *address) locate(account string) error {
 	case err == nil:
 		n, numeric := strconv.ParseUint(port, 10, 16)
 		bare := net.JoinHostPort(host, port) == account // Brackets are for IPv6 alone.
-		if ip := net.ParseIP(host); (ip == nil && !hostName.MatchString(host)) || !bare || numeric != nil || n < 1 {
+		if ip := net.ParseIP(host); (ip == nil && !hostName().MatchString(host)) || !bare || numeric != nil || n < 1 {
 			return errors.New("uri: the account must be a name, or a host with a port from 1 to 65535")
 		}
 		a.host = account
-	case accountName.MatchString(account):
+	case accountName().MatchString(account):
 		a.host = account + ".documents.azure.com:443"
-	case hostName.MatchString(account):
+	case hostName().MatchString(account):
 		a.host = account + ":443"
 	default:
 		return errors.New("uri: the account must be a name of letters, digits and hyphens, or a host")
@@ -145,9 +162,10 @@ func someUnits(value string) (int, error) {
 	return n, nil
 }
 
-// parseConnectionString takes a connection string apart. Its errors quote
+// parseConnectionString takes in a connection string, and returns its key. Its errors quote
 // nothing of it.
-func parseConnectionString(s string) (a address, key string, err error) {
+func (a *address) parseConnectionString(s string) (key string, err error) {
+	bad := func(text string) (string, error) { return "", errors.New("connection string: " + text) }
 	seen := map[string]bool{}
 	for pair := range strings.SplitSeq(s, ";") {
 		if pair = strings.TrimSpace(pair); pair == "" {
@@ -156,59 +174,53 @@ func parseConnectionString(s string) (a address, key string, err error) {
 		name, value, ok := strings.Cut(pair, "=")
 		name = strings.ToLower(strings.TrimSpace(name))
 		if !ok || seen[name] {
-			return address{}, "", errors.New("connection string: must be AccountEndpoint=…;AccountKey=…; with each name once")
+			return bad("must be AccountEndpoint=…;AccountKey=…; with each name once")
 		}
 		seen[name] = true
 		switch name {
 		case "accountendpoint":
-			if err := a.connect(value); err != nil {
-				return address{}, "", err
+			if !a.connect(value) {
+				return bad("AccountEndpoint must be of the form https://HOST:PORT/")
 			}
 		case "accountkey":
 			key = value
 		case "disableservercertificatevalidation":
 			if a.skipVerify, err = strconv.ParseBool(value); err != nil {
-				return address{}, "", errors.New("connection string: DisableServerCertificateValidation must be True or False")
+				return bad("DisableServerCertificateValidation must be True or False")
 			}
 		default:
-			return address{}, "", errors.New("connection string: has a part other than AccountEndpoint, AccountKey and DisableServerCertificateValidation")
+			return bad("has a part other than AccountEndpoint, AccountKey and DisableServerCertificateValidation")
 		}
 	}
 	switch {
 	case a.endpoint == "" || key == "":
-		return address{}, "", errors.New("connection string: must have an AccountEndpoint and an AccountKey")
+		return bad("must have an AccountEndpoint and an AccountKey")
 	case a.emulated() && !a.loopback():
-		return address{}, "", errors.New("connection string: only to a loopback address may TLS or its certificate check be left out")
+		return bad("only to a loopback address may TLS or its certificate check be left out")
 	}
-	return a, key, nil
+	return key, nil
 }
 
-// connect takes in the endpoint of a connection string.
-func (a *address) connect(endpoint string) error {
-	wrong := errors.New("connection string: AccountEndpoint must be of the form https://HOST:PORT/")
-	u, err := url.Parse(strings.TrimSpace(endpoint))
-	if err != nil || u.User != nil || u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "" || u.Hostname() == "" {
-		return wrong
+// connect takes in the endpoint of a connection string, and reports whether it is one.
+func (a *address) connect(endpoint string) bool {
+	u, err := storekit.Endpoint(strings.TrimSpace(endpoint))
+	if err != nil || u.Path != "" && u.Path != "/" {
+		return false
 	}
-	port := map[string]string{"https": "443", "http": "80"}[u.Scheme]
-	if port == "" {
-		return wrong
-	}
-	if u.Port() != "" {
-		port = u.Port()
-	}
-	if err := a.locate(net.JoinHostPort(u.Hostname(), port)); err != nil {
-		return wrong
+	port := cmp.Or(u.Port(), map[string]string{"https": "443", "http": "80"}[u.Scheme])
+	if a.locate(net.JoinHostPort(u.Hostname(), port)) != nil {
+		return false
 	}
 	a.plain = u.Scheme == "http"
 	a.endpoint = u.Scheme + "://" + a.host + "/"
-	return nil
+	return true
 }
 
 // Redact returns a URI that may be shown. Those that Open accepts hold no secret
 // and come back as they are; of any other no more than the scheme is shown.
 func Redact(uri string) string {
-	if _, err := parseURI(uri); err == nil {
+	// With a connection string, the URI names no account.
+	if _, err := parseURI(strings.Replace(uri, "cosmos:///", "cosmos://127.0.0.1:443/", 1)); err == nil {
 		return uri
 	}
 	return storekit.Masked(uri, scheme)

@@ -50,7 +50,14 @@ func (c *cluster) renew(ctx context.Context, cc *grpc.ClientConn, refused *token
 	if t := c.token.Load(); t != refused {
 		return t, nil
 	}
-	reply, err := pb.NewAuthClient(cc).Authenticate(ctx, &pb.AuthenticateRequest{Name: c.user, Password: c.password})
+	password := c.password
+	if c.current != nil {
+		var err error
+		if password, err = c.current.Get(ctx); err != nil {
+			return nil, unsent{err}
+		}
+	}
+	reply, err := pb.NewAuthClient(cc).Authenticate(ctx, &pb.AuthenticateRequest{Name: c.user, Password: password})
 	switch {
 	case err == nil:
 		c.token.Store(&token{reply.Token})

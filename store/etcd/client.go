@@ -42,17 +42,16 @@ const keyValues = "/etcdserverpb.KV/"
 type cluster struct {
 	a              address
 	user, password string
-	tls            *tls.Config // nil: not encrypted
+	current        *storekit.Current // PasswordFunc, or nil
+	tls            *tls.Config       // nil: not encrypted
 	skew           time.Duration
 	oneMember      bool
 	clock          clock.Clock
 	secrets        storekit.Secrets
-	fitness        *storekit.Fitness
 	runner         *storekit.Runner
 
-	dialing sync.Mutex
-	client  *clientv3.Client // nil until the first use
-	web     *http.Client
+	client *clientv3.Client
+	web    *http.Client
 	// life ends with Close, and with it the connections of web.
 	life context.Context
 	end  context.CancelFunc
@@ -65,34 +64,30 @@ type cluster struct {
 	revision atomic.Int64
 	lost     atomic.Bool
 	// teller is the index of the endpoint that gave the time last.
-	teller atomic.Int64
+	teller    atomic.Int64
+	distances distances
+	// newest has the names of the newest records that lists began with, by what they begin with.
+	newest sync.Map
+	// readOnly is for people who look, whom the time doesn't matter much.
+	readOnly bool
 }
 
 // folder is where keys begin.
 func (c *cluster) folder() string { return c.a.prefix + "/" }
 
-// dial is the client, which is made at the first use. It connects by itself.
-func (c *cluster) dial(context.Context) (*clientv3.Client, error) {
-	c.dialing.Lock()
-	defer c.dialing.Unlock()
-	if c.client != nil {
-		return c.client, nil
-	}
+// dial makes the client. It connects by itself.
+func (c *cluster) dial() (err error) {
 	endpoints := make([]string, len(c.a.hosts))
 	for i, h := range c.a.hosts {
 		endpoints[i] = c.a.web(h, "")
 	}
-	client, err := clientv3.New(clientv3.Config{
+	c.client, err = clientv3.New(clientv3.Config{
 		Endpoints: endpoints, TLS: c.tls,
 		DialKeepAliveTime: aliveTime, DialKeepAliveTimeout: aliveWait,
 		MaxUnaryRetries: mostTries, BackoffWaitBetween: tryAgain, Logger: zap.NewNop(),
 		DialOptions: []grpc.DialOption{grpc.WithChainUnaryInterceptor(c.each), grpc.WithChainStreamInterceptor(c.stream)},
 	})
-	if err != nil {
-		return nil, unsent{err}
-	}
-	c.client = client
-	return client, nil
+	return err
 }
 
 // each sends one request. It doesn't wait while no member can be reached, so that errors say why; goes on to the next
@@ -131,23 +126,11 @@ func (c *cluster) each(ctx context.Context, method string, req, reply any, cc *g
 			return err
 		}
 		// It did nothing. Perhaps no other member is connected yet.
-		if last = err; c.pause(ctx) != nil {
+		if last = err; !storekit.Pause(ctx, c.clock, tryAgain) {
 			return last
 		}
 	}
 	return last
-}
-
-// pause waits before a request is sent again.
-func (c *cluster) pause(ctx context.Context) error {
-	timer := c.clock.Timer(tryAgain)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // recognise refuses what comes from another cluster than the first reply, which is as wrong as two databases.
@@ -180,7 +163,7 @@ func (c *cluster) follow(before, now int64) error {
 
 // dates makes stamps of a member's Date header, which etcd, a Go program, writes for each reply anew.
 func (c *cluster) dates(server string) storekit.Dates {
-	return storekit.Dates{Skew: c.skew, Server: server, Fresh: true}
+	return storekit.Dates{Skew: c.distances.found().Skew(c.skew), Server: server, Fresh: true}
 }
 
 // unsent is the error of a request that was surely not sent.

@@ -16,8 +16,12 @@ import (
 const nextMember = 500 * time.Millisecond
 
 // Now asks a member for its version, which costs it next to nothing, and takes the date of the reply. It asks the one
-// that answered last and, while there is no answer, the others.
+// that answered last and, while there is no answer, the others. What is known of the members' clocks comes first: it is part of
+// the stamp.
 func (c *cluster) Now(ctx context.Context) (store.Stamp, error) {
+	if err := c.compare(ctx); err != nil {
+		return store.Stamp{}, err
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	type answer struct {

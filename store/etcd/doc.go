@@ -23,6 +23,9 @@
 // at it: for its token, or for being a learner. Reads are linearizable, as etcd's are by default; none is serializable. No
 // lease of etcd's is used.
 //
+// [Ledger.AppendAfter] has one condition more: that the record below has the very value that its worker has read or written. If a
+// newer version has written more into it, a second transaction compares its revision instead.
+//
 // After a lost connection, a time-out and a change of the leader the outcome is unknown: read the key back. Nothing was
 // surely stored if there was no connection, the space or the quota is used up (NOSPACE), the value is too large, the
 // rights are missing, the token isn't accepted, or too many requests wait (a [store.ThrottledError]).
@@ -46,17 +49,15 @@
 //
 // # Rights
 //
-// With authentication, give each worker's user a role on the whole prefix; rights on a part of it are taken for none:
-//
-//	etcdctl role add slotlease
-//	etcdctl role grant-permission slotlease --prefix=true readwrite team/jobs/
-//	etcdctl user add worker
-//	etcdctl user grant-role worker slotlease
+// With authentication, a worker's user needs a role on the whole prefix; rights on a part of it are taken for none. leasectl
+// init --print, or [Ledger.InitScript], has the commands.
 //
 // A transaction's condition takes the right to read, and etcd has no right to create without one to overwrite and to
 // delete: any program with the password can destroy the ledger. Those who only look need read in place of readwrite. The
 // password is in the environment (ETCD_PASSWORD), a file (passwordFile) or Options. Tokens are renewed when members have
 // forgotten them. With client certificates (cert, key), a user isn't needed.
+//
+// A password that changes: Options.PasswordFunc gives that of now for each token, which etcd forgets when a password is changed.
 //
 // # Compaction, space and limits
 //
@@ -69,7 +70,12 @@
 // looks for both. A value may have 1.5 MiB (--max-request-bytes); a record has less than 100 KiB.
 //
 // Each slot costs one or two transactions, each of which is synced to disk by a majority, and about one range. Trimming takes
-// one request for each record that goes.
+// one request for each record that goes. Lists ask for a few values first, and for more while they are small, so that a reply has some
+// 16 MiB at most, whatever other programs store there.
+//
+// While the cluster doesn't answer, an operation that is given up cancels its request: what was proposed, an append of each worker type at
+// most, may be committed later, and its outcome is unknown. A ledger has one connection to each endpoint, and idle ones for dates, which end after 90 s.
+// There are no leases and locks of etcd's that stay behind; a watch ends with its connection.
 //
 // # Time
 //
@@ -79,14 +85,17 @@
 // A proxy that writes a Date of its own gives its own clock.
 //
 // Which member gives a worker its time isn't the same for all. So each stamp allows for the clocks of any two members to
-// be apart by the skew, serverSkew in the URI: 250 ms by default. It is an assumption: etcd itself only warns beyond 1 s,
-// and [Ledger.Examine] finds what surely exceeds it. If the clocks are further apart, two workers may work at once at the
+// be apart by the skew, serverSkew in the URI: 250 ms by default. It is an assumption: etcd itself only warns beyond 1 s. So the
+// clocks of all endpoints that the URI names are compared before the first stamp, which takes a second, and again once a minute while the time is
+// asked for: ten dates of each in a second, by which they are known to about 0.1 s. If two are surely further apart than is assumed, stamps have
+// what was measured as their skew, and [Ledger.Warning] says which. Between two comparisons a clock may be set, and a member that isn't named, or
+// doesn't answer, isn't seen: then two workers may work at once at the
 // edge of a slot. oneMember=true says that there is one member, and no skew. A clock elsewhere may be used by
 // [storekit.WithClock].
 //
 // The engine narrows whole seconds down, by the moments at which they change: with one member, two workers in slots of 3 s
-// knew the time to ±0.13 and ±0.16 s after 9 s; the skew comes on top. So FailoverWithin should be at least
-// eight times that ([Ledger.FailoverFloor]).
+// knew the time to ±0.13 and ±0.16 s after 9 s, and in slots of minutes it is ±0.4 s; the skew comes on top. So FailoverWithin should be at least
+// eight times that, and 4 × Margin ([Ledger.FailoverFloor]).
 //
 // # Durability
 //
@@ -98,24 +107,12 @@
 //
 // The ledger is a [store.Watcher], by etcd's watch: workers look at once when a lease is released.
 //
-// # Figures
-//
-// On loopback, one member of etcd 3.4.23, on two cores that much else ran on (go test -bench .), in ms:
-//
-//	append        p50 0.6   p99 26
-//	tail of one   p50 0.3   p99 5
-//	now           mean 0.2
-//
-// In a ledger of 100,000 records: list of worker types 200, tail of 16 28, of 200 68, page of 1,000 95 (make long).
-//
 // # What was tested
 //
 // The suites of testutil/storetest run on real servers: with and without users, killed, paused and restarted. So do clusters of
 // three members of which one is killed and one paused, learners, TLS with client certificates, expired tokens, alarms, and the
-// errors above, but for too many requests. Histories are checked for linearizability while the server is killed. In two minutes of
-// chaos (make chaos STORE=etcd), with slots of 10, 20 and 30 s, real workers worked in 19 of 22 slots, and never two at once; each of the others
-// is explained by the faults. Not tested: clock skew between real members, a member without a quorum, and
-// other versions than 3.4.23.
+// errors above, but for too many requests. Histories are checked for linearizability while the server is killed. Not tested:
+// a member without a quorum, and other versions than 3.4.23.
 //
 // [API guarantees]: https://etcd.io/docs/v3.6/learning/api_guarantees/
 // [storekit.Encode]: https://pkg.go.dev/github.com/slotlease/slotlease/store/storekit#Encode

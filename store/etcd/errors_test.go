@@ -96,53 +96,6 @@ func TestWhatEtcdRefusesIsSurelyNotStored(t *testing.T) {
 	}
 }
 
-func TestOperationsEndInTimeWhileTheServerIsPaused(t *testing.T) {
-	t.Parallel()
-	s := etcdpeer.Start(t, etcdpeer.Options{})
-	l := opened(t, Options{URI: s.URI()})
-	if err := l.Append(within(t, 20*time.Second), storetest.Grant("job", 1)); err != nil {
-		t.Fatal(err)
-	}
-	s.Pause()
-	for name, do := range map[string]func(ctx context.Context) error{
-		"Append": func(ctx context.Context) error { return l.Append(ctx, storetest.Grant("job", 2)) },
-		"Get":    func(ctx context.Context) error { _, err := l.Get(ctx, "job", 1); return err },
-		"Tail":   func(ctx context.Context) error { _, _, err := l.Tail(ctx, "job", 1); return err },
-		"Now":    func(ctx context.Context) error { _, err := l.Now(ctx); return err },
-		"Init":   l.Init,
-		"Examine": func(ctx context.Context) error {
-			if found, err := l.Examine(ctx); err != nil || found[0].Check != store.CheckConnection || found[0].Level != store.LevelFail {
-				return fmt.Errorf("Examine() = %+v, %w", found, err)
-			}
-			return context.DeadlineExceeded
-		},
-	} {
-		began := time.Now()
-		err := do(within(t, 300*time.Millisecond))
-		if took := time.Since(began); !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, store.ErrNotStored) || took > 10*time.Second {
-			t.Errorf("%s() of a paused server = %v after %v, want that its time is over, and nothing else", name, err, took)
-		}
-	}
-	s.Resume()
-	// The append was sent, and may have been stored.
-	var r store.Record
-	var err error
-	for ctx := within(t, 20*time.Second); ctx.Err() == nil; {
-		if r, err = l.Get(ctx, "job", 2); err == nil || errors.Is(err, store.ErrNotFound) {
-			break
-		}
-	}
-	if err != nil && !errors.Is(err, store.ErrNotFound) || err == nil && r.Seq != 2 {
-		t.Errorf("Get() = %+v, %v, want the record or none", r, err)
-	}
-	s.Pause()
-	began := time.Now()
-	if err := l.Close(within(t, 10*time.Second)); err != nil || time.Since(began) > 5*time.Second {
-		t.Errorf("Close() = %v after %v, want nil soon", err, time.Since(began))
-	}
-	s.Resume()
-}
-
 func TestARecordThatEtcdWouldDeleteIsRefused(t *testing.T) {
 	t.Parallel()
 	server := etcdpeer.Shared(t)

@@ -44,6 +44,9 @@ type Options struct {
 	// User and Password are those of etcd's authentication. Default: none, or the user of the URI with the password
 	// of its file or, without one, of the environment variable ETCD_PASSWORD, if the ledger is opened by store.Open.
 	User, Password string
+	// PasswordFunc gives the User's password of now, in place of Password, where it changes. It is asked for each token, has
+	// 10 s, and is called by one goroutine at a time.
+	PasswordFunc func(ctx context.Context) (string, error)
 	// TLS is used for etcds:// in place of the URI's ca, cert, key and serverName. Default: those.
 	TLS *tls.Config
 
@@ -58,8 +61,8 @@ type Options struct {
 	Clock clock.Clock
 }
 
-// Ledger keeps ledgers in an etcd cluster. It is a store.Ledger, store.Roster, store.Pager, store.Examiner,
-// store.RightsChecker, store.Watcher and store.Durable, and safe for concurrent use.
+// Ledger keeps ledgers in an etcd cluster. It is a store.Ledger, store.Roster, store.Pager,
+// store.Watcher and store.Described, and safe for concurrent use.
 type Ledger struct {
 	*storekit.ObjectLedger
 
@@ -67,11 +70,9 @@ type Ledger struct {
 }
 
 var (
-	_ store.Ledger        = (*Ledger)(nil)
-	_ store.Roster        = (*Ledger)(nil)
-	_ store.Pager         = (*Ledger)(nil)
-	_ store.Examiner      = (*Ledger)(nil)
-	_ store.RightsChecker = (*Ledger)(nil)
+	_ store.Ledger = (*Ledger)(nil)
+	_ store.Roster = (*Ledger)(nil)
+	_ store.Pager  = (*Ledger)(nil)
 )
 
 // String names the cluster and the prefix, without secrets.
@@ -85,7 +86,17 @@ func (c *cluster) String() string {
 // CheckRights tries an append and a deletion in transactions that can't succeed.
 func (l *Ledger) CheckRights(ctx context.Context) error {
 	_, err := storekit.Run(ctx, l.c.runner, "rights", "", func(ctx context.Context) (none struct{}, err error) {
-		return none, l.c.tryPut(ctx, l.c.folder()+probe)
+		return none, l.c.table().Ask(ctx, store.CheckAppend)
 	})
 	return err
+}
+
+// Examine asks each endpoint for its state, and tries the rights by transactions that can't succeed. It stores nothing.
+func (l *Ledger) Examine(ctx context.Context) ([]store.Finding, error) {
+	return l.c.table().Examine(ctx)
+}
+
+// table is one for an examination.
+func (c *cluster) table() *storekit.Checks {
+	return &storekit.Checks{Rows: (&exam{cluster: c}).rows(), Runner: c.runner, Clock: c.clock}
 }

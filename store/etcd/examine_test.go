@@ -2,6 +2,7 @@ package etcd
 
 import (
 	"errors"
+	"net"
 	"strings"
 	"testing"
 	"time"
@@ -92,6 +93,25 @@ func TestExamineFindsWhatIsWrong(t *testing.T) {
 				t.Errorf("Examine() makes %d checks, want %d: %v", len(found), len(all), found)
 			}
 		})
+	}
+}
+
+// One endpoint that never answers hides nothing of what the others say.
+func TestASilentEndpointHidesNoAlarm(t *testing.T) {
+	t.Parallel()
+	s := etcdpeer.Start(t, etcdpeer.Options{})
+	alarm(t, s.URI(), pb.AlarmType_NOSPACE)
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = silent.Close() }()
+	found := examined(t, opened(t, Options{URI: strings.TrimSuffix(s.URI(), "/") + "," + silent.Addr().String() + "/test"}))
+	if f := found[CheckMembers]; f.Level != store.LevelWarn || !strings.Contains(f.Text, silent.Addr().String()) {
+		t.Errorf("Examine() says %+v of the members, want the silent one named", f)
+	}
+	if f := found[CheckAlarms]; f.Level != store.LevelFail || !strings.Contains(f.Text, "NOSPACE") {
+		t.Errorf("Examine() says %+v of the alarms, want NOSPACE", f)
 	}
 }
 

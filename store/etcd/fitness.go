@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,7 +34,7 @@ type member struct {
 }
 
 // members asks all endpoints.
-func (c *cluster) members(ctx context.Context, client *clientv3.Client, more time.Duration) []member {
+func (c *cluster) members(ctx context.Context, more time.Duration) []member {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	answers := make(chan int, len(c.a.hosts))
@@ -42,7 +43,7 @@ func (c *cluster) members(ctx context.Context, client *clientv3.Client, more tim
 	for i, host := range c.a.hosts {
 		all[i] = member{host: host, err: errors.New("no answer in time")}
 		go func() {
-			s, err := client.Status(ctx, c.a.web(host, ""))
+			s, err := c.client.Status(ctx, c.a.web(host, ""))
 			found[i] = member{host, s, err}
 			answers <- i
 		}()
@@ -69,11 +70,7 @@ func (c *cluster) members(ctx context.Context, client *clientv3.Client, more tim
 
 // check finds out whether the cluster can keep a ledger.
 func (c *cluster) check(ctx context.Context) error {
-	client, err := c.dial(ctx)
-	if err != nil {
-		return err
-	}
-	all := c.members(ctx, client, moreTime)
+	all := c.members(ctx, moreTime)
 	var errs []error
 	for _, m := range all {
 		if errors.Is(m.err, store.ErrRefused) {
@@ -87,9 +84,9 @@ func (c *cluster) check(ctx context.Context) error {
 		}
 		return errors.Join(errs...)
 	}
-	flaws := c.flaws(all)
+	flaws := append(corrupt(answering(all)), learners(all)...)
 	if c.oneMember {
-		list, err := client.MemberList(ctx)
+		list, err := c.client.MemberList(ctx)
 		if err != nil {
 			return err
 		}
@@ -111,23 +108,28 @@ func answering(all []member) (some []member) {
 	return some
 }
 
-// flaws are the reasons why a cluster is unfit, as its members say.
-func (c *cluster) flaws(all []member) (flaws []storekit.Flaw) {
+// alarmed reports whether a member says that an alarm is on.
+func alarmed(some []member, alarm string) bool {
+	return slices.ContainsFunc(some, func(m member) bool { return strings.Contains(strings.Join(m.status.Errors, " "), alarm) })
+}
+
+// corrupt is the flaw of a cluster whose members differ.
+func corrupt(some []member) []storekit.Flaw {
+	if !alarmed(some, "CORRUPT") {
+		return nil
+	}
+	return []storekit.Flaw{{Check: CheckAlarms, What: "the alarm CORRUPT is on: members differ in what they keep", Remedy: "restore the cluster, with all workers stopped"}}
+}
+
+// learners is the flaw of endpoints of which none that answers has a vote.
+func learners(all []member) []storekit.Flaw {
 	some := answering(all)
-	learners := 0
-	for _, m := range some {
-		if m.status.IsLearner {
-			learners++
-		}
-		if strings.Contains(strings.Join(m.status.Errors, " "), "CORRUPT") {
-			flaws = append(flaws, storekit.Flaw{Check: CheckAlarms, What: "the alarm CORRUPT is on: members differ in what they keep", Remedy: "restore the cluster, with all workers stopped"})
-			break
-		}
+	if len(some) == 0 || slices.ContainsFunc(some, func(m member) bool { return !m.status.IsLearner }) {
+		return nil
 	}
-	if learners > 0 && learners == len(some) {
-		flaws = append(flaws, storekit.Flaw{Check: CheckMembers, What: "the endpoints that answer are learners, which serve no requests", Remedy: "name members with a vote, too"})
-	}
-	return flaws
+	return []storekit.Flaw{{
+		Check: CheckMembers, Level: store.LevelFail, What: "the endpoints that answer are learners, which serve no requests", Remedy: "name members with a vote, too",
+	}}
 }
 
 // severalMembers is the flaw of a cluster that has more members than its options say.
@@ -135,7 +137,10 @@ func severalMembers(n int) []storekit.Flaw {
 	if n <= 1 {
 		return nil
 	}
-	return []storekit.Flaw{{Check: store.CheckServerClocks, What: fmt.Sprintf("the cluster has %d members, and as many clocks, though oneMember=true is set", n), Remedy: "give serverSkew, the most that their clocks differ by, in its place"}}
+	return []storekit.Flaw{{
+		Check: store.CheckServerClocks, Level: store.LevelFail, Remedy: "give serverSkew, the most that their clocks differ by, in its place",
+		What: fmt.Sprintf("the cluster has %d members, and as many clocks, though oneMember=true is set", n),
+	}}
 }
 
 // expiring is the flaw of a record that etcd will delete by itself.

@@ -7,11 +7,9 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"net"
-	"net/http"
 	"os"
+	"slices"
 	"strings"
-	"time"
 
 	"github.com/benbjohnson/clock"
 
@@ -36,6 +34,7 @@ func init() {
 			if err != nil {
 				return nil, err
 			}
+			l.c.readOnly = o.ReadOnly
 			return l, nil
 		},
 		Redact: Redact,
@@ -67,76 +66,81 @@ func open(_ context.Context, o Options, getenv func(name string) string) (*Ledge
 		c.clock = clock.New()
 	}
 	a, errs := parseURI(o.URI)
-	bad := func(err error) { errs = append(errs, err) }
 	c.a = a
-	c.user, c.password = cmp.Or(o.User, a.user), o.Password
-	switch {
-	case o.User != "" && a.user != "" && o.User != a.user:
-		bad(errors.New("options: User in Options and another in the URI: give one"))
-	case c.password != "" && a.passwordFile != "":
-		bad(errors.New("options: Password in Options and passwordFile in the URI: give one"))
-	case a.passwordFile != "":
-		password, err := readPassword(a.passwordFile)
-		c.password = password
-		bad(err)
-	case c.password == "" && c.user != "":
-		c.password = getenv(passwordVariable)
+	errs = append(errs, c.identify(o, getenv), c.secure(o))
+	skew, err := storekit.ServerSkew(o.ServerSkew, a.skew, DefaultServerSkew)
+	if c.oneMember = o.OneMember || a.oneMember; !c.oneMember {
+		c.skew = skew
+	} else if err == nil && (o.ServerSkew != 0 || a.skew != 0) {
+		err = errors.New("options: one member has one clock: give either OneMember or ServerSkew")
 	}
-	if (c.user == "") != (c.password == "") && a.passwordFile == "" {
-		bad(fmt.Errorf("options: a user needs a password, and a password a user: in Options, or user and passwordFile in the URI, or %s in the environment", passwordVariable))
-	}
-	switch {
-	case o.ServerSkew < 0:
-		bad(fmt.Errorf("options: ServerSkew %v must not be negative", o.ServerSkew))
-	case o.ServerSkew != 0 && a.skew != 0 && o.ServerSkew != a.skew:
-		bad(fmt.Errorf("options: serverSkew %v in the URI and %v in Options: give one", a.skew, o.ServerSkew))
-	case (o.OneMember || a.oneMember) && cmp.Or(o.ServerSkew, a.skew) != 0:
-		bad(errors.New("options: one member has one clock: give either OneMember or ServerSkew"))
-	}
-	c.oneMember = o.OneMember || a.oneMember
-	if !c.oneMember {
-		c.skew = cmp.Or(o.ServerSkew, a.skew, DefaultServerSkew)
-	}
-	var err error
-	switch {
-	case o.TLS != nil && !a.encrypted:
-		bad(errors.New("options: TLS goes with etcds://"))
-	case o.TLS != nil && (a.ca != "" || a.cert != "" || a.serverName != ""):
-		bad(errors.New("options: TLS in Options, and ca, cert or serverName in the URI: give one"))
-	case o.TLS != nil:
-		c.tls = o.TLS.Clone()
-	case a.encrypted:
-		c.tls, err = a.tlsConfig()
-		bad(err)
-	}
-	if err := errors.Join(errs...); err != nil {
+	if err := errors.Join(append(errs, err)...); err != nil {
 		return nil, fmt.Errorf("etcd: open: %w", err)
 	}
 	c.life, c.end = context.WithCancel(context.Background())
 	c.secrets.Hide(c.password)
 	c.secrets.Publish(append(a.hosts, a.prefix, c.user)...)
-	c.web = c.newWeb()
-	c.fitness = storekit.NewFitness(c.clock, c.check)
-	c.runner = storekit.NewRunner(storekit.RunnerOptions{Store: "etcd", Secrets: c.secrets, Meaning: meaning, Fitness: c.fitness})
-	return &Ledger{storekit.OnObjects(storekit.ObjectsOptions{Objects: c, Runner: c.runner, Folder: c.folder(), Fitness: c.fitness}), c}, nil
+	// No proxy but that of the environment, which gRPC's connections go through, too.
+	web := storekit.NewTransport(c.tls.Clone())
+	web.DialContext = storekit.DialUntil(c.life, web.DialContext)
+	c.web = storekit.Direct(web)
+	if err := c.dial(); err != nil {
+		c.end()
+		return nil, fmt.Errorf("etcd: open: %s", storekit.OneLine(c.secrets.Scrub(err.Error())))
+	}
+	fitness := storekit.NewFitness(c.clock, c.check)
+	c.runner = storekit.NewRunner(storekit.RunnerOptions{Store: "etcd", Secrets: c.secrets, Meaning: meaning, Fitness: fitness})
+	return &Ledger{
+		storekit.OnObjects(storekit.ObjectsOptions{Objects: c, Runner: c.runner, Folder: c.folder(), Fitness: fitness}),
+		c,
+	}, nil
 }
 
-// newWeb is the client of the members' HTTP. Time-outs are those of the operations' contexts.
-func (c *cluster) newWeb() *http.Client {
-	return &http.Client{
-		// No proxy: gRPC's connections go through none either, unless the environment says so for both.
-		Transport: &http.Transport{
-			Proxy:               http.ProxyFromEnvironment,
-			DialContext:         storekit.DialUntil(c.life, (&net.Dialer{Timeout: 5 * time.Second, KeepAlive: 30 * time.Second}).DialContext),
-			TLSClientConfig:     c.tls.Clone(),
-			TLSHandshakeTimeout: 10 * time.Second,
-			ForceAttemptHTTP2:   true,
-			HTTP2:               &http.HTTP2Config{SendPingTimeout: 5 * time.Second, PingTimeout: 2 * time.Second},
-			MaxIdleConnsPerHost: 4,
-			IdleConnTimeout:     90 * time.Second,
-		},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+// identify finds the user and the password.
+func (c *cluster) identify(o Options, getenv func(name string) string) (err error) {
+	c.user, c.password = cmp.Or(o.User, c.a.user), o.Password
+	var given []string
+	for name, is := range map[string]bool{"Password": o.Password != "", "PasswordFunc": o.PasswordFunc != nil, "the URI's passwordFile": c.a.passwordFile != ""} {
+		if is {
+			given = append(given, name)
+		}
 	}
+	slices.Sort(given)
+	switch {
+	case o.User != "" && c.a.user != "" && o.User != c.a.user:
+		return errors.New("options: User in Options and another in the URI: give one")
+	case len(given) > 1:
+		return fmt.Errorf("options: %s are given: give one", strings.Join(given, " and "))
+	case o.PasswordFunc != nil && c.user == "":
+		return errors.New("options: PasswordFunc goes with a User, in Options or in the URI")
+	case o.PasswordFunc != nil:
+		c.current = storekit.NewCurrent("PasswordFunc", o.PasswordFunc, c.clock)
+		return nil
+	case c.a.passwordFile != "":
+		c.password, err = readPassword(c.a.passwordFile)
+		return err
+	case c.password == "" && c.user != "":
+		c.password = getenv(passwordVariable)
+	}
+	if (c.user == "") != (c.password == "") {
+		return fmt.Errorf("options: a user needs a password, and a password a user: in Options, or user and passwordFile in the URI, or %s in the environment", passwordVariable)
+	}
+	return nil
+}
+
+// secure finds the configuration of TLS.
+func (c *cluster) secure(o Options) (err error) {
+	switch {
+	case o.TLS != nil && !c.a.encrypted:
+		return errors.New("options: TLS goes with etcds://")
+	case o.TLS != nil && (c.a.ca != "" || c.a.cert != "" || c.a.serverName != ""):
+		return errors.New("options: TLS in Options, and ca, cert or serverName in the URI: give one")
+	case o.TLS != nil:
+		c.tls = o.TLS.Clone()
+	case c.a.encrypted:
+		c.tls, err = c.a.tlsConfig()
+	}
+	return err
 }
 
 // readPassword reads the file of a password. Its errors quote nothing of it.

@@ -27,18 +27,15 @@ func (l *Ledger) Page(ctx context.Context, workerType string, after int64, limit
 
 // between reads the records with the wanted Seqs above one, oldest first, or up to a gap from the newest of them.
 func (c *cluster) between(ctx context.Context, workerType string, after int64, wanted int) (records []store.Record, err error) {
-	client, err := c.dial(ctx)
-	if err != nil {
-		return nil, err
-	}
 	name := func(seq int64) string { return c.folder() + storekit.RecordName(workerType, seq) }
 	// Keys fall as the Seq grows.
-	seq := after + int64(wanted)
+	seq, limit := after+int64(wanted), storekit.Piece(0, 0, mostValues)
 	for seq > after {
-		reply, err := client.Get(ctx, name(seq), clientv3.WithRange(name(after+1)+"\x00"), clientv3.WithLimit(mostValues))
+		reply, err := c.client.Get(ctx, name(seq), clientv3.WithRange(name(after+1)+"\x00"), clientv3.WithLimit(int64(limit)))
 		if err != nil {
 			return nil, err
 		}
+		limit = storekit.Piece(len(reply.Kvs), size(reply.Kvs), mostValues)
 		for _, kv := range reply.Kvs {
 			if string(kv.Key) != name(seq) {
 				return records, nil

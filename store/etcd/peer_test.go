@@ -28,7 +28,7 @@ func TestALedgerOutlivesItsServer(t *testing.T) {
 
 func TestTheFailoverFloorHasTheSkew(t *testing.T) {
 	t.Parallel()
-	for want, o := range map[time.Duration]Options{4 * time.Second: {URI: "etcd://h"}, 2 * time.Second: {URI: "etcd://h", OneMember: true}, 10 * time.Second: {URI: "etcd://h?serverSkew=1s"}} {
+	for want, o := range map[time.Duration]Options{5200 * time.Millisecond: {URI: "etcd://h"}, 3200 * time.Millisecond: {URI: "etcd://h", OneMember: true}, 11200 * time.Millisecond: {URI: "etcd://h?serverSkew=1s"}} {
 		if got := opened(t, o).FailoverFloor(); got != want {
 			t.Errorf("FailoverFloor() of %+v = %v, want %v", o, got, want)
 		}

@@ -6,12 +6,12 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/internal/documenttest"
 	"github.com/slotlease/slotlease/store/storekit"
 	"github.com/slotlease/slotlease/testutil/etcdpeer"
 	"github.com/slotlease/slotlease/testutil/storetest"
@@ -37,7 +37,17 @@ func opened(t testing.TB, o Options) *Ledger {
 // raw is a client without the store.
 func raw(t testing.TB, server string) *clientv3.Client {
 	t.Helper()
-	client, err := clientv3.New(clientv3.Config{Endpoints: []string{"http" + strings.TrimSuffix(strings.TrimPrefix(server, "etcd"), "/")}, Logger: zap.NewNop()})
+	return as(t, server, "")
+}
+
+// as is raw for a user with the password canary.
+func as(t testing.TB, server, user string) *clientv3.Client {
+	t.Helper()
+	o := clientv3.Config{Endpoints: []string{"http" + strings.TrimSuffix(strings.TrimPrefix(server, "etcd"), "/")}, Logger: zap.NewNop()}
+	if user != "" {
+		o.Username, o.Password = user, canary
+	}
+	client, err := clientv3.New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,12 +64,7 @@ func put(t testing.TB, client *clientv3.Client, key, value string, o ...clientv3
 }
 
 // within is the context of one operation.
-func within(t testing.TB, d time.Duration) context.Context {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), d)
-	t.Cleanup(cancel)
-	return ctx
-}
+var within = documenttest.Within
 
 func TestALedgerKeepsTheContractOfAStore(t *testing.T) {
 	server := etcdpeer.Shared(t)
@@ -68,12 +73,7 @@ func TestALedgerKeepsTheContractOfAStore(t *testing.T) {
 
 func TestALedgerOfAUserKeepsTheContractOfAStore(t *testing.T) {
 	s := withUsers(t)
-	client, err := clientv3.New(clientv3.Config{Endpoints: []string{"http://" + s.Addr()}, Username: "root", Password: canary, Logger: zap.NewNop()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = client.Close() })
-	suite(t, s.URI(), client, Options{User: "worker", Password: canary}, &Options{User: "reader", Password: canary})
+	suite(t, s.URI(), as(t, s.URI(), "root"), Options{User: "worker", Password: canary}, &Options{User: "reader", Password: canary})
 }
 
 // suite runs the suite on a server, with options of workers and readers. client may do everything.

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/slotlease/slotlease/store/storekit"
@@ -45,14 +46,12 @@ const (
 	mostHosts = 32
 	// mostPrefix bounds a prefix, in bytes.
 	mostPrefix = 200
-	// mostSkew bounds serverSkew in a URI: with more, no slot could be worked in.
-	mostSkew = time.Hour
 )
 
+// They are compiled when they are first used, not by each program that starts: such bounds make them large.
 var (
-	hostName  = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9_.-]{0,251}[A-Za-z0-9.])?$`)
-	plainName = regexp.MustCompile(`^[A-Za-z]{1,24}$`)
-	keyPrefix = regexp.MustCompile(`^[A-Za-z0-9._-]+(/[A-Za-z0-9._-]+)*$`)
+	hostName  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9_.-]{0,251}[A-Za-z0-9.])?$`) })
+	keyPrefix = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9._-]+(/[A-Za-z0-9._-]+)*$`) })
 )
 
 // parseURI takes a URI apart, and returns all its faults. They quote no part of it but the names of parameters that
@@ -80,7 +79,7 @@ func parseURI(uri string) (a address, errs []error) {
 	}
 	if path = strings.TrimSuffix(path, "/"); path != "" {
 		a.prefix = path
-		if !keyPrefix.MatchString(path) || len(path) > mostPrefix {
+		if !keyPrefix().MatchString(path) || len(path) > mostPrefix {
 			bad("the prefix must be names of letters, digits, dots, underscores and hyphens with slashes between them, and have at most %d bytes", mostPrefix)
 		}
 	}
@@ -99,7 +98,7 @@ func (a *address) locate(hosts string) error {
 			host, port = strings.TrimSuffix(strings.TrimPrefix(h, "["), "]"), strconv.Itoa(DefaultPort)
 		}
 		n, err := strconv.ParseUint(port, 10, 16)
-		if net.ParseIP(host) == nil && !hostName.MatchString(host) || err != nil || n < 1 {
+		if net.ParseIP(host) == nil && !hostName().MatchString(host) || err != nil || n < 1 {
 			return errors.New("uri: each endpoint must be a host, or HOST:PORT with a port from 1 to 65535")
 		}
 		a.hosts = append(a.hosts, net.JoinHostPort(host, port))
@@ -108,48 +107,31 @@ func (a *address) locate(hosts string) error {
 }
 
 // parameters takes in what comes after the question mark.
-func (a *address) parameters(query string) (errs []error) {
-	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf("uri: "+format, args...)) }
-	seen := map[string]bool{}
+func (a *address) parameters(query string) []error {
 	texts := map[string]*string{"user": &a.user, "passwordFile": &a.passwordFile, "ca": &a.ca, "cert": &a.cert, "key": &a.key, "serverName": &a.serverName}
-	for pair := range strings.SplitSeq(query, "&") {
-		if pair == "" {
-			continue
-		}
-		name, value, ok := strings.Cut(pair, "=")
-		value, err := url.QueryUnescape(value)
-		switch text := texts[name]; {
-		case !plainName.MatchString(name):
-			bad("each parameter must be written name=value")
-		case seen[name]:
-			bad("parameter %s is given twice", name)
-		case strings.EqualFold(name, "password"):
-			bad("must hold no password: give passwordFile=PATH, or %s in the environment", passwordVariable)
-		case !ok || err != nil || value == "" || strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r == 0x7f }):
-			bad("parameter %s has an invalid value", name)
-		case text != nil:
-			*text = value
-		case name == "serverSkew":
-			if a.skew, err = time.ParseDuration(value); err != nil || a.skew <= 0 || a.skew > mostSkew {
-				bad("parameter serverSkew must be a duration above 0, at most %v, such as 500ms", mostSkew)
-			}
-		case name == "oneMember":
-			if a.oneMember, err = strconv.ParseBool(value); err != nil {
-				bad("parameter oneMember must be true or false")
-			}
+	known := []string{"user", "passwordFile", "ca", "cert", "key", "serverName", "serverSkew", "oneMember"}
+	errs := storekit.Parameters(query, known, func(name, value string) (err error) {
+		switch name {
+		case "serverSkew":
+			a.skew, err = storekit.SkewOf(value)
+		case "oneMember":
+			a.oneMember, err = storekit.Truth(value)
 		default:
-			bad("parameter %s is unknown: use user, passwordFile, ca, cert, key, serverName, serverSkew or oneMember", name)
+			*texts[name], err = storekit.Text(value)
 		}
-		seen[name] = true
+		return err
+	})
+	if given, _ := url.ParseQuery(query); given.Has("password") {
+		errs = append(errs, fmt.Errorf("uri: must hold no password: give passwordFile=PATH, or %s in the environment", passwordVariable))
 	}
 	if (a.cert == "") != (a.key == "") {
-		bad("cert and key go together")
+		errs = append(errs, errors.New("uri: cert and key go together"))
 	}
 	if !a.encrypted && (a.ca != "" || a.cert != "" || a.key != "" || a.serverName != "") {
-		bad("ca, cert, key and serverName go with etcds://")
+		errs = append(errs, errors.New("uri: ca, cert, key and serverName go with etcds://"))
 	}
 	if a.user == "" && a.passwordFile != "" {
-		bad("passwordFile goes with user")
+		errs = append(errs, errors.New("uri: passwordFile goes with user"))
 	}
 	return errs
 }

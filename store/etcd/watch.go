@@ -2,7 +2,6 @@ package etcd
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"strings"
 
@@ -18,21 +17,21 @@ var _ store.Watcher = (*Ledger)(nil)
 // connects again by itself, and goes on where it was.
 func (l *Ledger) Watch(ctx context.Context, changed func(workerType string)) error {
 	c := l.c
-	client, err := storekit.Run(ctx, c.runner, "watch", "", c.dial)
-	if err != nil {
+	// A cluster that is unfit has no records to watch.
+	if _, err := storekit.Run(ctx, c.runner, "watch", "", func(context.Context) (none struct{}, err error) { return none, nil }); err != nil {
 		return err
 	}
 	inner, cancel := context.WithCancel(ctx)
 	defer cancel()
 	folder := c.folder() + records
 	var why error
-	for reply := range client.Watch(inner, folder, clientv3.WithPrefix(), clientv3.WithFilterDelete()) {
+	for reply := range c.client.Watch(inner, folder, clientv3.WithPrefix(), clientv3.WithFilterDelete()) {
 		if why = reply.Err(); why != nil {
 			break
 		}
 		for _, event := range reply.Events {
 			workerType, _, inside := strings.Cut(strings.TrimPrefix(string(event.Kv.Key), folder), "/")
-			if inside && frees(event.Kv.Value) && ctx.Err() == nil {
+			if inside && storekit.Frees(event.Kv.Value) && ctx.Err() == nil {
 				changed(workerType)
 			}
 		}
@@ -41,14 +40,6 @@ func (l *Ledger) Watch(ctx context.Context, changed func(workerType string)) err
 		why = errors.New("the watch has ended")
 	}
 	// It names the end of ctx or of the ledger in its place, if there is one.
-	_, err = storekit.RunUnchecked(ctx, c.runner, "watch", "", func(context.Context) (none struct{}, err error) { return none, why })
+	_, err := storekit.RunUnchecked(ctx, c.runner, "watch", "", func(context.Context) (none struct{}, err error) { return none, why })
 	return err
-}
-
-// frees reports whether a record may free a lease. What can't be read may.
-func frees(value []byte) bool {
-	var r struct {
-		Kind store.Kind `json:"kind"`
-	}
-	return json.Unmarshal(value, &r) != nil || store.Frees(r.Kind)
 }

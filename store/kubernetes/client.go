@@ -30,6 +30,7 @@ type cluster struct {
 	clock      clock.Clock
 	secrets    storekit.Secrets
 	runner     *storekit.Runner
+	history    history
 	own        *http.Transport
 	web        *http.Client
 	// life ends with Close, and with it watches.
@@ -43,6 +44,7 @@ type metadata struct {
 	Labels          map[string]string       `json:"labels,omitempty"`
 	Annotations     map[string]string       `json:"annotations,omitempty"`
 	OwnerReferences []metav1.OwnerReference `json:"ownerReferences,omitempty"`
+	ResourceVersion string                  `json:"resourceVersion,omitempty"`
 }
 
 // configMap is an object of a ledger.
@@ -57,7 +59,8 @@ type configMap struct {
 // list is a page of a list.
 type list struct {
 	Metadata struct {
-		Continue string `json:"continue"`
+		Continue        string `json:"continue"`
+		ResourceVersion string `json:"resourceVersion"`
 	} `json:"metadata"`
 	Items []configMap `json:"items"`
 }
@@ -110,12 +113,17 @@ func (c *cluster) send(ctx context.Context, r request) (*http.Response, error) {
 
 // do sends a request and reads its reply into a value, which may be nil. It notes the time of the reply.
 func (c *cluster) do(ctx context.Context, r request, into any) error {
+	before := c.history.seen()
 	reply, err := c.send(ctx, r)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = reply.Body.Close() }()
-	storekit.Note(ctx, c.dates().Stamp(reply))
+	stamp := c.dates().Stamp(reply)
+	defer func() {
+		stamp.History = c.history.name()
+		storekit.Note(ctx, stamp)
+	}()
 	text, err := io.ReadAll(io.LimitReader(reply.Body, mostReply+1))
 	switch {
 	case err != nil:
@@ -129,6 +137,16 @@ func (c *cluster) do(ctx context.Context, r request, into any) error {
 	}
 	if err := json.Unmarshal(text, into); err != nil {
 		return errors.New("the reply is no JSON of the API: is that the URL of an API server?")
+	}
+	switch got := into.(type) {
+	case *list:
+		if !r.query.Has("continue") { // The other pages show what there was at the first.
+			c.history.follow(before, got.Metadata.ResourceVersion)
+		}
+	case *configMap:
+		if r.method == http.MethodPost {
+			c.history.follow(before, got.Metadata.ResourceVersion)
+		}
 	}
 	return nil
 }

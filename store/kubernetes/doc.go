@@ -32,6 +32,10 @@
 // as the most recent: since 1.31 the API server may take them from its cache, once that has caught up with etcd. If a list isn't
 // in the order of names, it is refused.
 //
+// A create can't depend on another object, so the ledger is no [store.Follower]: workers read the newest record before they extend a
+// lease. Resource versions, which only grow, show without a request that a control plane was restored from a backup: when they fall,
+// [store.Stamp.History] has another name, and workers claim nothing until all that may have been granted is over.
+//
 // Nothing was surely stored after 400, 401, 403, 404, 413, 422 and 429, which come before the write, and if there was no connection.
 // A 429 is a [store.ThrottledError], with the Retry-After; so is a 503 that has one, but its outcome is unknown, as it is
 // after any other 5xx, a 409 for another reason, and a lost connection: read the key back. 403 with "exceeded quota" isn't
@@ -53,12 +57,19 @@
 // and those who only look may get and list them. Update is for presences, delete for trimming, and watch for hints of releases; without
 // them everything else works. RBAC can't tell records from other ConfigMaps of the namespace. To create the namespace takes the right to create namespaces.
 //
+// # The application's own configuration
+//
+// Options.Config is what a clientset is made of. The ledger makes connections of its own, so that Close leaves clientsets as they are, and
+// no rate limiter of theirs holds up a lease. In a pod the token of the service account is read again every minute, as it rotates.
+//
 // # Costs
 //
 // Each slot costs a create, and for each worker a list and a GET of /version: leasectl plan --store kubernetes counts them. A list of one worker type passes over the objects of all that
 // come before it in the namespace, in the API server's memory. Each record is an event for whatever watches all ConfigMaps of the
 // cluster. So use slots of 10 s and more, and up to some dozens of worker types per namespace. Trimming takes a list of
-// the names, and a request for each record that goes. Kubernetes' fairness ([API priority and fairness]) counts workers as it does
+// the names, and a request for each record that goes. Lists with contents ask for a few first, and for more while they are small, so that a
+// reply has some 16 MiB at most, whatever else the namespace has. While the API server doesn't answer, an operation that is given up
+// cancels its request; of appends, one of each worker type may be stored later. Nothing else is left behind but a watch, which ends with its connection. Kubernetes' fairness ([API priority and fairness]) counts workers as it does
 // other service accounts: in a cluster that is overloaded they get 429.
 //
 // # Time
@@ -67,13 +78,13 @@
 // each reply anew. [Ledger.Tail] and receipts have it for free; [Ledger.Now] asks for /version.
 //
 // Which API server answers can't be seen behind a load balancer. So each stamp allows for the clocks of any two of them to be
-// apart by the skew, serverSkew in the URI: 250 ms by default. It is an assumption that can't be checked. If the clocks are
+// apart by the skew, serverSkew in the URI: 250 ms by default. It is an assumption that can't be checked, and leasectl doctor calls it so. If the clocks are
 // further apart, two workers may work at once at the edge of a slot. A proxy that writes a Date of its own adds how old that
 // may be: raise serverSkew by it. oneServer=true says that there is one API server, and no skew.
 //
 // The engine narrows whole seconds down, by the moments at which they change: with one API server, two workers in slots of 5 s
-// knew the time to ±0.10 and ±0.25 s after 15 s; the skew comes on top. So FailoverWithin should be at
-// least eight times that ([Ledger.FailoverFloor]).
+// knew the time to ±0.10 and ±0.25 s after 15 s, and in slots of minutes it is ±0.4 s; the skew comes on top. So FailoverWithin should be at
+// least eight times that, and 4 × Margin ([Ledger.FailoverFloor]).
 //
 // # Durability
 //
@@ -86,29 +97,15 @@
 // The ledger is a [store.Watcher], by Kubernetes' watch, if the worker has the right to: workers look at once when a lease is
 // released.
 //
-// # Figures
-//
-// On loopback, kube-apiserver 1.36.3 over etcd 3.4.23, on two cores that much else ran on (go test -bench .), in ms:
-//
-//	append        p50 3.3   p99 29
-//	tail of one   p50 1.3   p99 31
-//	now           mean 0.4
-//
-// In a ledger of 100,000 records: tail of 16 30, of 200 50, page of 1,000 600 (SLOTLEASE_LONG=100000 go test -bench Long -benchtime 3x).
-// The list of worker types takes 4,700 and more there, since the API server reads all objects to look at their labels. From etcd 3.4.31
-// or 3.5.13 on it has them in its [cache]: over etcd 3.6.8 the list takes 360 to 480, and that of eight types with 12,500 records each 1,000 to 1,700.
-//
 // # What was tested
 //
 // make kubernetes builds a real API server, and runs the suites of testutil/storetest on it, as a user with the rights of rbac.yaml; and
 // kills, pauses and restarts it. Lists of several pages, quotas, namespaces that are being deleted, owners, and rights are tested there,
 // too. That takes too long for the continuous tests, which know only a server that replies as it is told: the meaning of each status
 // is tested by that. A leasectl with the token of the service account of rbac.yaml works there, and histories are checked for linearizability
-// while the API server is killed. In two minutes of chaos (make chaos STORE=kubernetes), with slots of 10, 20 and 30 s, real workers worked in
-// 17 of 22 slots, and never two at once; each of the others is explained by the faults. Not tested: a pod, several API servers, other versions than 1.36.3, exec plugins, and
-// managed control planes.
+// while the API server is killed. Not tested: a pod, several API servers, other versions than 1.36.3, exec
+// plugins, and managed control planes.
 //
-// [cache]: https://kubernetes.io/blog/2024/08/15/consistent-read-from-cache-beta
 // [API conventions]: https://github.com/kubernetes/community/blob/master/contributors/devel/sig-architecture/api-conventions.md
 // [API priority and fairness]: https://kubernetes.io/docs/concepts/cluster-administration/flow-control/
 // [rbac.yaml]: https://github.com/slotlease/slotlease/blob/main/store/kubernetes/rbac.yaml

@@ -4,9 +4,17 @@ import (
 	"time"
 
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/storekit"
 )
 
-var _ store.Durable = (*Ledger)(nil)
+var _ store.Described = (*Ledger)(nil)
+
+// Describe says what the ledger knows of its store. See [store.Described].
+func (l *Ledger) Describe() store.Description {
+	return store.Description{
+		FailoverFloor: l.FailoverFloor(), Durability: l.Durability, InitScript: l.InitScript, CheckRights: l.CheckRights, Examine: l.Examine,
+	}
+}
 
 // Durability is that of the etcd cluster below the API servers, which the store can't see.
 func (l *Ledger) Durability() store.Durability {
@@ -17,9 +25,8 @@ func (l *Ledger) Durability() store.Durability {
 	}
 }
 
-// known is how well workers know store time after some replies, as measured, without the skew: see doc.go.
-const known = 250 * time.Millisecond
-
 // FailoverFloor is the least useful workerlease.Options.FailoverWithin: eight times the uncertainty of store time. With less,
 // workers would lose parts of their slots to it. It is constant, and asks nobody.
-func (l *Ledger) FailoverFloor() time.Duration { return 8 * (known + l.c.skew) }
+func (l *Ledger) FailoverFloor() time.Duration {
+	return storekit.Dates{Skew: l.c.skew, Fresh: true}.FailoverFloor()
+}

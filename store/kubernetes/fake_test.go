@@ -1,7 +1,6 @@
 package kubernetes
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -238,12 +237,25 @@ func examined(t testing.TB, l *Ledger) map[string]store.Finding {
 	return by
 }
 
-func TestOperationsEndInTime(t *testing.T) {
+// A control plane that is restored from a backup goes on with lower resource versions.
+func TestResourceVersionsThatFallNameAnotherHistory(t *testing.T) {
 	t.Parallel()
-	l := replying(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
-	began := time.Now()
-	err := l.Append(within(t, 200*time.Millisecond), storetest.Grant("job", 1))
-	if took := time.Since(began); !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, store.ErrNotStored) || took > 5*time.Second {
-		t.Errorf("Append() = %v after %v, want that its time is over", err, took)
+	version := ""
+	l := replying(t, func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = fmt.Fprintf(w, `{"metadata":{"resourceVersion":%q}}`, version)
+	})
+	names := map[string]string{}
+	for _, c := range []struct{ version, like string }{{"700", "700"}, {"", "700"}, {"701", "700"}, {"odd", "700"}, {"300", "300"}, {"900", "300"}} {
+		version = c.version
+		_, s, err := l.Tail(within(t, 20*time.Second), "job", 1)
+		if names[c.like] == "" {
+			names[c.like] = s.History
+		}
+		if err != nil || s.History == "" || s.History != names[c.like] {
+			t.Errorf("Tail() at the resource version %q = %+v, %v, want the history %q", version, s, err, names[c.like])
+		}
+	}
+	if names["700"] == names["300"] {
+		t.Errorf("the history is %q, although the resource version fell", names["700"])
 	}
 }

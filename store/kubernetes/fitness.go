@@ -28,8 +28,8 @@ func (c *cluster) check(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if flaw := n.flaw(c.namespace); flaw != nil {
-		return flaw.Refuse()
+	if flaws := n.flaws(c.namespace); len(flaws) > 0 {
+		return flaws[0].Refuse()
 	}
 	return nil
 }
@@ -40,12 +40,12 @@ func (c *cluster) readNamespace(ctx context.Context) (n namespace, err error) {
 	return n, err
 }
 
-// flaw is why a namespace is unfit, or nil.
-func (n namespace) flaw(name string) *storekit.Flaw {
+// flaws are why a namespace is unfit.
+func (n namespace) flaws(name string) []storekit.Flaw {
 	if n.Status.Phase != "Terminating" {
 		return nil
 	}
-	return &storekit.Flaw{Check: store.CheckExpiry, What: fmt.Sprintf("the namespace %s is being deleted, with all that is in it", name), Remedy: "use another"}
+	return []storekit.Flaw{{Check: store.CheckExpiry, What: fmt.Sprintf("the namespace %s is being deleted, with all that is in it", name), Remedy: "use another"}}
 }
 
 // createNamespace creates the namespace if it is missing, which takes the right to do so. A namespace that is there, or

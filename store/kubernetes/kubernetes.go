@@ -27,8 +27,10 @@ type Options struct {
 	//	serverSkew=500ms  Options.ServerSkew
 	//	oneServer=true    Options.OneServer
 	URI string
-	// Config says how to reach the API server, in place of the URI's kubeconfig and context. Its QPS, Burst, RateLimiter
-	// and Timeout don't matter: nothing delays operations but the server. Default: as URI says.
+	// Config says how to reach the API server, in place of the URI's kubeconfig and context, as a clientset's does. Tokens may
+	// rotate, by its BearerTokenFile (read again every minute), ExecProvider, AuthProvider or WrapTransport. Its QPS, Burst,
+	// RateLimiter and Timeout don't matter: nothing delays operations but the server. A Transport is refused. It is copied, and
+	// its connections are the ledger's own. Default: as URI says.
 	Config *rest.Config
 
 	// ServerSkew is how far the clocks of the cluster's API servers may differ at most. It is an assumption that can't be
@@ -42,20 +44,19 @@ type Options struct {
 	Clock clock.Clock
 }
 
-// Ledger keeps ledgers in a namespace of Kubernetes. It is a store.Ledger, store.Roster, store.Pager, store.Examiner,
-// store.RightsChecker, store.Watcher and store.Durable, and safe for concurrent use.
+// Ledger keeps ledgers in a namespace of Kubernetes. It is a store.Ledger, store.Roster, store.Pager,
+// store.Watcher and store.Described, and safe for concurrent use.
 type Ledger struct {
 	*storekit.ObjectLedger
 
-	c *cluster
+	c      *cluster
+	checks *storekit.Checks
 }
 
 var (
-	_ store.Ledger        = (*Ledger)(nil)
-	_ store.Roster        = (*Ledger)(nil)
-	_ store.Pager         = (*Ledger)(nil)
-	_ store.Examiner      = (*Ledger)(nil)
-	_ store.RightsChecker = (*Ledger)(nil)
+	_ store.Ledger = (*Ledger)(nil)
+	_ store.Roster = (*Ledger)(nil)
+	_ store.Pager  = (*Ledger)(nil)
 )
 
 // String names the namespace and the API server, without secrets.
@@ -64,7 +65,13 @@ func (l *Ledger) String() string { return "k8s:" + l.c.namespace + " at " + l.c.
 // CheckRights tries to create a record without storing it, as Kubernetes' dry runs do.
 func (l *Ledger) CheckRights(ctx context.Context) error {
 	_, err := storekit.Run(ctx, l.c.runner, "rights", "", func(ctx context.Context) (none struct{}, err error) {
-		return none, l.c.tryCreate(ctx)
+		if err := l.checks.Ask(ctx, store.CheckAppend); err != nil {
+			return none, err
+		}
+		return none, l.checks.Ask(ctx, store.CheckConstraints)
 	})
 	return err
 }
+
+// Examine reads the namespace, its quotas and its records, and tries the rights by dry runs. It stores nothing.
+func (l *Ledger) Examine(ctx context.Context) ([]store.Finding, error) { return l.checks.Examine(ctx) }

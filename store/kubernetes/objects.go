@@ -96,10 +96,10 @@ func (c *cluster) Read(ctx context.Context, name string) ([]byte, error) {
 // calls the most recent. It can't begin at a name, and passes over what comes before.
 func (c *cluster) List(ctx context.Context, prefix, after string, hint int, visit func(o storekit.Object) bool) error {
 	wanted := parse(prefix)
-	r := request{method: http.MethodGet, path: c.path(""), query: url.Values{"labelSelector": {wanted.selector()}, "limit": {strconv.Itoa(min(hint, mostValues))}}}
+	r := request{method: http.MethodGet, path: c.path(""), query: url.Values{"labelSelector": {wanted.selector()}, "limit": {strconv.Itoa(storekit.Piece(0, 0, min(hint, mostValues)))}}}
 	if hint <= 0 || after != "" {
 		r.metadata = hint <= 0
-		r.query.Set("limit", strconv.Itoa(map[bool]int{true: mostNames, false: mostValues}[r.metadata]))
+		r.query.Set("limit", strconv.Itoa(map[bool]int{true: mostNames, false: storekit.Piece(0, 0, mostValues)}[r.metadata]))
 	}
 	last := ""
 	for {
@@ -131,6 +131,13 @@ func (c *cluster) List(ctx context.Context, prefix, after string, hint int, visi
 			return nil
 		}
 		r.query.Set("continue", page.Metadata.Continue)
+		if !r.metadata {
+			bytes := 0
+			for _, item := range page.Items {
+				bytes += len(item.Data[content])
+			}
+			r.query.Set("limit", strconv.Itoa(storekit.Piece(len(page.Items), bytes, mostValues)))
+		}
 	}
 }
 

@@ -5,10 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
-	"net/http"
 	"strings"
-	"time"
 
 	"github.com/benbjohnson/clock"
 	"k8s.io/client-go/rest"
@@ -49,19 +46,18 @@ func open(_ context.Context, o Options, app string) (*Ledger, error) {
 	}
 	a, errs := parseURI(o.URI)
 	bad := func(err error) { errs = append(errs, err) }
-	switch {
-	case o.ServerSkew < 0:
-		bad(fmt.Errorf("options: ServerSkew %v must not be negative", o.ServerSkew))
-	case o.ServerSkew != 0 && a.skew != 0 && o.ServerSkew != a.skew:
-		bad(fmt.Errorf("options: serverSkew %v in the URI and %v in Options: give one", a.skew, o.ServerSkew))
-	case (o.OneServer || a.oneServer) && cmp.Or(o.ServerSkew, a.skew) != 0:
-		bad(errors.New("options: one server has one clock: give either OneServer or ServerSkew"))
+	skew, err := storekit.ServerSkew(o.ServerSkew, a.skew, DefaultServerSkew)
+	if one := o.OneServer || a.oneServer; !one {
+		c.skew = skew
+	} else if err == nil && (o.ServerSkew != 0 || a.skew != 0) {
+		err = errors.New("options: one server has one clock: give either OneServer or ServerSkew")
 	}
-	if !o.OneServer && !a.oneServer {
-		c.skew = cmp.Or(o.ServerSkew, a.skew, DefaultServerSkew)
-	}
+	bad(err)
 	if o.Config != nil && (a.kubeconfig != "" || a.context != "") {
 		bad(errors.New("options: Config in Options, and kubeconfig or context in the URI: give one"))
+	}
+	if o.Config != nil && o.Config.Transport != nil {
+		bad(errors.New("options: the Transport of Config can't be used, whose connections the ledger couldn't end: set WrapTransport, Dial, Proxy or TLSClientConfig"))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, fmt.Errorf("kubernetes: open: %w", err)
@@ -76,7 +72,10 @@ func open(_ context.Context, o Options, app string) (*Ledger, error) {
 	}
 	fitness := storekit.NewFitness(c.clock, c.check)
 	c.runner = storekit.NewRunner(storekit.RunnerOptions{Store: "kubernetes", Secrets: c.secrets, Meaning: meaning, Fitness: fitness})
-	return &Ledger{storekit.OnObjects(storekit.ObjectsOptions{Objects: c, Runner: c.runner, Create: c.createNamespace, Fitness: fitness}), c}, nil
+	return &Ledger{
+		storekit.OnObjects(storekit.ObjectsOptions{Objects: c, Runner: c.runner, Create: c.createNamespace, Fitness: fitness}),
+		c, &storekit.Checks{Rows: c.rows(), Runner: c.runner, Clock: c.clock},
+	}, nil
 }
 
 // config finds out how to reach the cluster, and the namespace.
@@ -120,16 +119,7 @@ func (c *cluster) connect(config *rest.Config, app string) error {
 		return err
 	}
 	c.verified = secure == nil || !secure.InsecureSkipVerify
-	c.own = &http.Transport{
-		Proxy:               http.ProxyFromEnvironment,
-		DialContext:         (&net.Dialer{Timeout: 5 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
-		TLSClientConfig:     secure,
-		TLSHandshakeTimeout: 10 * time.Second,
-		ForceAttemptHTTP2:   !config.TLSClientConfig.Insecure || base.Scheme == "https",
-		HTTP2:               &http.HTTP2Config{SendPingTimeout: 5 * time.Second, PingTimeout: 2 * time.Second},
-		MaxIdleConnsPerHost: 8,
-		IdleConnTimeout:     90 * time.Second,
-	}
+	c.own = storekit.NewTransport(secure)
 	if config.Proxy != nil {
 		c.own.Proxy = config.Proxy
 	}
@@ -141,10 +131,6 @@ func (c *cluster) connect(config *rest.Config, app string) error {
 	if err != nil {
 		return err
 	}
-	c.web = &http.Client{
-		Transport: through,
-		// A redirect would send the credentials to another host.
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
+	c.web = storekit.Direct(through)
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/internal/documenttest"
 	"github.com/slotlease/slotlease/store/storekit"
 	"github.com/slotlease/slotlease/testutil/kubepeer"
 	"github.com/slotlease/slotlease/testutil/storetest"
@@ -39,12 +40,7 @@ func opened(t testing.TB, o Options) *Ledger {
 }
 
 // within is the context of one operation.
-func within(t testing.TB, d time.Duration) context.Context {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), d)
-	t.Cleanup(cancel)
-	return ctx
-}
+var within = documenttest.Within
 
 // site is a namespace in which the users worker and reader have the roles of rbac.yaml.
 type site struct {

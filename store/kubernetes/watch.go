@@ -84,19 +84,11 @@ func (c *cluster) follow(ctx context.Context, changed func(workerType string)) e
 			if err := json.Unmarshal(e.Object, &m); err != nil {
 				return err
 			}
-			if o, ok := identify(kindRecord, m.Metadata); ok && frees(m.Data[content]) && ctx.Err() == nil {
+			if o, ok := identify(kindRecord, m.Metadata); ok && storekit.Frees([]byte(m.Data[content])) && ctx.Err() == nil {
 				changed(o.workerType)
 			}
 		case "ERROR":
 			return fmt.Errorf("the watch has failed: %s", storekit.OneLine(string(e.Object)))
 		}
 	}
-}
-
-// frees reports whether a record may free a lease. What can't be read may.
-func frees(text string) bool {
-	var r struct {
-		Kind store.Kind `json:"kind"`
-	}
-	return json.Unmarshal([]byte(text), &r) != nil || store.Frees(r.Kind)
 }

@@ -56,9 +56,10 @@ func (c *column) followed() (from, to int) {
 }
 
 var (
-	_ store.Ledger  = (*Ledger)(nil)
-	_ store.Pager   = (*Ledger)(nil)
-	_ store.Watcher = (*Ledger)(nil)
+	_ store.Ledger   = (*Ledger)(nil)
+	_ store.Pager    = (*Ledger)(nil)
+	_ store.Watcher  = (*Ledger)(nil)
+	_ store.Follower = (*Ledger)(nil)
 )
 
 // New returns an empty ledger.
@@ -96,7 +97,18 @@ func (l *Ledger) Init(ctx context.Context) error {
 }
 
 // Append inserts r unless its key exists.
-func (l *Ledger) Append(ctx context.Context, r store.Record) error {
+func (l *Ledger) Append(ctx context.Context, r store.Record) error { return l.append(ctx, r, nil) }
+
+// AppendAfter inserts r right above prev.
+func (l *Ledger) AppendAfter(ctx context.Context, r, prev store.Record) error {
+	if err := store.CheckAfter(r, prev); err != nil {
+		return fmt.Errorf("memory: append: %w", err)
+	}
+	return l.append(ctx, r, &prev)
+}
+
+// append inserts r; right above prev, unless that is nil.
+func (l *Ledger) append(ctx context.Context, r store.Record, prev *store.Record) error {
 	if err := r.Check(); err != nil {
 		return fmt.Errorf("memory: append: %w", err)
 	}
@@ -104,7 +116,7 @@ func (l *Ledger) Append(ctx context.Context, r store.Record) error {
 	if err := l.enter(ctx, "append", key); err != nil {
 		return err
 	}
-	err := l.insert(r, key)
+	err := l.insert(r, prev, key)
 	if err != nil || !store.Frees(r.Kind) || len(l.watches) == 0 {
 		l.mu.Unlock()
 		return err
@@ -119,8 +131,8 @@ func (l *Ledger) Append(ctx context.Context, r store.Record) error {
 	return nil
 }
 
-// insert puts a record under its key, unless that is taken. The caller holds mu.
-func (l *Ledger) insert(r store.Record, key string) error {
+// insert puts a record under its key, unless that is taken, or prev, if it isn't nil, isn't below. The caller holds mu.
+func (l *Ledger) insert(r store.Record, prev *store.Record, key string) error {
 	c := l.types[r.WorkerType]
 	if c == nil {
 		c = &column{records: map[int64]store.Record{}}
@@ -129,6 +141,12 @@ func (l *Ledger) insert(r store.Record, key string) error {
 	i, found := slices.BinarySearch(c.seqs, r.Seq)
 	if found {
 		return fmt.Errorf("memory: append %s: %w", key, store.ErrConflict)
+	}
+	if prev != nil {
+		// What isn't there has no claim.
+		if below := c.records[prev.Seq]; below.Defect != "" || !store.SameRecord(below, *prev) {
+			return fmt.Errorf("memory: append %s: %w", key, store.WentBack(*prev))
+		}
 	}
 	c.seqs = slices.Insert(c.seqs, i, r.Seq)
 	c.records[r.Seq] = r.Truncated()
@@ -149,6 +167,24 @@ func (l *Ledger) Put(r store.Record) {
 		c.seqs = slices.Insert(c.seqs, i, r.Seq)
 	}
 	c.records[r.Seq] = r
+}
+
+// Lose deletes the newest n records of a worker type, or all if there are fewer, as a store does that is restored from an older copy or
+// fails over to one: for tests of what is built on a ledger. It returns the number deleted.
+func (l *Ledger) Lose(workerType string, n int) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	c := l.types[workerType]
+	if c == nil || n <= 0 {
+		return 0
+	}
+	kept := max(0, len(c.seqs)-n)
+	for _, seq := range c.seqs[kept:] {
+		delete(c.records, seq)
+	}
+	n = len(c.seqs) - kept
+	c.seqs = c.seqs[:kept]
+	return n
 }
 
 // Get returns the record at a key.

@@ -3,18 +3,15 @@ package mongo
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
-	"io"
 	"net"
 	"strings"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
-	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
-	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/wiremessage"
 
+	"github.com/slotlease/slotlease/internal/mongowire"
 	"github.com/slotlease/slotlease/internal/skew"
 )
 
@@ -56,10 +53,14 @@ func (m *members) read(ctx context.Context, conn net.Conn, host, set string) (sk
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
 	sent := m.local()
-	raw, err := exchange(conn, bson.D{{Key: "hello", Value: 1}, {Key: "$db", Value: "admin"}})
+	raw, err := mongowire.Ask(conn, bson.D{{Key: "hello", Value: 1}, {Key: "$db", Value: "admin"}})
 	received := m.local()
 	if err != nil {
 		return skew.Reading{}, err
+	}
+	if ok, _ := raw.Lookup("ok").AsFloat64OK(); ok != 1 {
+		text, _ := raw.Lookup("errmsg").StringValueOK()
+		return skew.Reading{}, fmt.Errorf("hello was refused: %.200s", strings.ToValidUTF8(text, "�"))
 	}
 	g, err := greet("", raw)
 	switch {
@@ -69,50 +70,4 @@ func (m *members) read(ctx context.Context, conn net.Conn, host, set string) (sk
 		return skew.Reading{}, fmt.Errorf("%s answers as %q of the set %q", host, g.me, g.set)
 	}
 	return skew.Reading{Time: g.time, Granularity: time.Millisecond, Sent: sent, Received: received}, nil
-}
-
-// mostReply bounds the length of a reply to hello, which names the members of a set.
-const mostReply = 1 << 20
-
-// exchange sends a command and reads the reply.
-func exchange(conn net.Conn, command bson.D) (bson.Raw, error) {
-	document, err := bson.Marshal(command)
-	if err != nil {
-		return nil, err
-	}
-	at, out := wiremessage.AppendHeaderStart(nil, wiremessage.NextRequestID(), 0, wiremessage.OpMsg)
-	out = wiremessage.AppendMsgSectionType(wiremessage.AppendMsgFlags(out, 0), wiremessage.SingleDocument)
-	out = append(out, document...)
-	if _, err := conn.Write(bsoncore.UpdateLength(out, at, int32(len(out)))); err != nil {
-		return nil, err
-	}
-	head := make([]byte, 16)
-	if _, err := io.ReadFull(conn, head); err != nil {
-		return nil, err
-	}
-	length, _, _, code, _, _ := wiremessage.ReadHeader(head)
-	if code != wiremessage.OpMsg || length < 16 || length > mostReply {
-		return nil, errors.New("the reply is not one of MongoDB's")
-	}
-	body := make([]byte, length-16)
-	if _, err := io.ReadFull(conn, body); err != nil {
-		return nil, err
-	}
-	return reply(body)
-}
-
-// reply is the document of a message.
-func reply(body []byte) (bson.Raw, error) {
-	_, rest, ok := wiremessage.ReadMsgFlags(body)
-	kind, rest, more := wiremessage.ReadMsgSectionType(rest)
-	document, _, whole := wiremessage.ReadMsgSectionSingleDocument(rest)
-	raw := bson.Raw(document)
-	if !ok || !more || !whole || kind != wiremessage.SingleDocument || raw.Validate() != nil {
-		return nil, errors.New("the reply is broken")
-	}
-	if n, _ := raw.Lookup("ok").AsFloat64OK(); n != 1 {
-		text, _ := raw.Lookup("errmsg").StringValueOK()
-		return nil, fmt.Errorf("hello was refused: %.200s", strings.ToValidUTF8(text, "�"))
-	}
-	return raw, nil
 }

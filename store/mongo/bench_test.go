@@ -18,7 +18,7 @@ func BenchmarkTail(b *testing.B) {
 	storetest.BenchmarkTail(b, l, wire)
 }
 
-// BenchmarkFigures measures what docs/stores.md says of the store: run it with -benchtime 5x.
+// BenchmarkFigures measures what docs/stores/figures.md says of the store: run it with -benchtime 5x.
 func BenchmarkFigures(b *testing.B) {
 	uri := mongopeer.Start(b).URI()
 	documenttest.BenchmarkFigures(b, func() store.Ledger {

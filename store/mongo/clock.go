@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/readpref"
 
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/storekit"
 )
 
 // defaultSkew is how far the clocks of servers that can't be asked are assumed to differ.
@@ -23,10 +23,12 @@ const defaultSkew = 100 * time.Millisecond
 // address of the server that it was sent to.
 type serverKey struct{}
 
-// noteServer is the driver's command monitor. The driver hands it the context of
-// the operation, on the goroutine of the operation.
+// commandMonitor is the driver's. The driver hands it the context of the operation, on the goroutine of the operation.
+func commandMonitor() *event.CommandMonitor {
+	return &event.CommandMonitor{Started: noteServer}
+}
+
 func noteServer(ctx context.Context, e *event.CommandStartedEvent) {
-	noteSending(ctx, e.CommandName)
 	if to, ok := ctx.Value(serverKey{}).(*string); ok {
 		*to = e.ConnectionID
 		if i := strings.LastIndex(e.ConnectionID, "[-"); i > 0 {
@@ -39,7 +41,9 @@ func noteServer(ctx context.Context, e *event.CommandStartedEvent) {
 type greeting struct {
 	// server names it: the address that the driver used and, if different, the
 	// server's own name. So a change at a proxy or load balancer shows, too.
-	server   string
+	server string
+	// addr is that address; empty if the client isn't ours.
+	addr     string
 	writable bool
 	router   bool
 	member   bool
@@ -57,13 +61,24 @@ type greeting struct {
 	clock string
 }
 
+// direct reports that the driver uses the server that the URI names, whatever that is.
+func (l *Ledger) direct() bool {
+	o := l.anew.options
+	return o != nil && o.Direct != nil && *o.Direct
+}
+
 // hello asks the primary, or the router, for its name and time.
 func (l *Ledger) hello(ctx context.Context) (greeting, error) {
+	return l.helloOf(ctx, readpref.Primary())
+}
+
+// helloOf is hello to a server by a read preference.
+func (l *Ledger) helloOf(ctx context.Context, which *readpref.ReadPref) (greeting, error) {
 	var addr string
 	raw, err := l.to().client.Database("admin").RunCommand(
 		context.WithValue(ctx, serverKey{}, &addr),
 		bson.D{{Key: "hello", Value: 1}},
-		options.RunCmd().SetReadPreference(readpref.Primary()),
+		options.RunCmd().SetReadPreference(which),
 	).Raw()
 	if err != nil {
 		return greeting{}, err
@@ -84,6 +99,7 @@ func greet(addr string, raw bson.Raw) (greeting, error) {
 	}
 	g := greeting{
 		server: addr,
+		addr:   addr,
 		router: text("msg") == "isdbgrid",
 		member: text("setName") != "",
 		time:   store.FromMillis(ms),
@@ -122,8 +138,13 @@ func greet(addr string, raw bson.Raw) (greeting, error) {
 // mongos, whose own clock isn't the store's, it asks a shard: that which holds the
 // collection or, if the collection is sharded, the primary shard of the database. Until
 // the collection exists, the error is store.ErrMissing.
+//
+// Stamp.History is the collection's UUID, as of the last look at it: once an hour, and after a change stream that says that
+// it was dropped.
 func (l *Ledger) Now(ctx context.Context) (store.Stamp, error) {
-	return run(ctx, l, "now", "", l.now)
+	s, err := run(ctx, l, "now", "", l.now)
+	s.History = l.fitness.history()
+	return s, err
 }
 
 func (l *Ledger) now(ctx context.Context) (store.Stamp, error) {
@@ -145,7 +166,7 @@ func (l *Ledger) now(ctx context.Context) (store.Stamp, error) {
 		case g.router:
 			return l.shardNow(ctx)
 		case !g.writable && !l.copied:
-			return store.Stamp{}, notPrimary(g)
+			return store.Stamp{}, errors.New(l.notPrimary(g).Error())
 		}
 		s := l.stamp(g.time, g.server, g.member)
 		s.Clock = g.clock
@@ -160,13 +181,16 @@ func (l *Ledger) now(ctx context.Context) (store.Stamp, error) {
 	return store.Stamp{}, errors.New("the clocks of the replica set's members change while they are read")
 }
 
-// notPrimary is the error of a server that isn't the primary although the driver took
-// it for that, as with directConnection.
-func notPrimary(g greeting) error {
-	if !g.member {
-		return fmt.Errorf("%s is not in a replica set yet: starting, or rs.initiate() wasn't called", g.server)
+// notPrimary is what is wrong with a server that isn't the primary although the driver took it for that.
+func (l *Ledger) notPrimary(g greeting) storekit.Flaw {
+	f := storekit.Flaw{Check: CheckReplicaSet, What: g.server + " is not the primary", Remedy: "wait for the election of another"}
+	switch {
+	case !g.member:
+		f.What, f.Remedy = g.server+" is not in a replica set yet", "wait until it has started, or call rs.initiate()"
+	case l.direct():
+		f.Remedy = "connect to the replica set, without directConnection"
 	}
-	return fmt.Errorf("%s is not the primary: connect to the replica set, without directConnection", g.server)
+	return f
 }
 
 // stamp is a reading of a server that is alone, or one of several.

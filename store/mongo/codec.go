@@ -27,14 +27,6 @@ var projection = func() (d bson.D) {
 // encode is the document of a record that passed its Check.
 func encode(r store.Record) bson.D {
 	r = r.Truncated()
-	var attempt bson.D
-	if r.Attempt != 0 {
-		attempt = bson.D{{Key: document.Attempt, Value: int64(r.Attempt)}}
-	}
-	var orders bson.D
-	if r.Orders != "" {
-		orders = bson.D{{Key: document.Orders, Value: r.Orders}}
-	}
 	return slices.Concat(
 		bson.D{
 			{Key: fieldID, Value: store.Key(r.WorkerType, r.Seq)},
@@ -60,7 +52,7 @@ func encode(r store.Record) bson.D {
 			}},
 			{Key: document.Metadata, Value: r.Metadata},
 		},
-		date(document.DoneUntil, r.DoneUntil), attempt, orders,
+		date(document.DoneUntil, r.DoneUntil), given(document.Attempt, int64(r.Attempt)), given(document.Orders, r.Orders), given(document.Done, r.Done),
 	)
 }
 
@@ -70,6 +62,15 @@ func date(name string, t time.Time) bson.D {
 		return nil
 	}
 	return bson.D{{Key: name, Value: bson.NewDateTimeFromTime(t)}}
+}
+
+// given is a field with a value, or none for the zero value.
+func given[V comparable](name string, v V) bson.D {
+	var none V
+	if v == none {
+		return nil
+	}
+	return bson.D{{Key: name, Value: v}}
 }
 
 // decode reads the document at a key. Numbers may be of any type that holds them

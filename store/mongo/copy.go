@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
-	"go.mongodb.org/mongo-driver/v2/event"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 	"go.mongodb.org/mongo-driver/v2/mongo/readpref"
@@ -15,8 +14,6 @@ import (
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/storekit"
 )
-
-var _ store.Copied = (*Ledger)(nil)
 
 // memberCopy is a ledger as one member of the replica set has it.
 type memberCopy struct {
@@ -43,35 +40,25 @@ func (l *Ledger) openCopy(ctx context.Context) (*memberCopy, error) {
 	if l.login.direct == nil {
 		return nil, errors.New("a copy can be opened with Options.URI only")
 	}
-	var addr string
-	raw, err := l.to().client.Database("admin").RunCommand(
-		context.WithValue(ctx, serverKey{}, &addr),
-		bson.D{{Key: "hello", Value: 1}},
-		options.RunCmd().SetReadPreference(readpref.SecondaryPreferred()),
-	).Raw()
-	if err != nil {
-		return nil, err
-	}
-	g, err := greet(addr, raw)
+	g, err := l.helloOf(ctx, readpref.SecondaryPreferred())
 	switch {
 	case err != nil:
 		return nil, err
 	case !g.member:
-		return nil, fmt.Errorf("%s is no member of a replica set, so it has no secondaries: name the members of the replica set in the URI", addr)
+		return nil, fmt.Errorf("%s is no member of a replica set, so it has no secondaries: name the members of the replica set in the URI", g.addr)
 	}
-	o := l.login.direct(addr)
-	lines := linesOf(o)
+	o := l.login.direct(g.addr)
+	hangUp := endable(o)
 	client, err := mongo.Connect(o)
 	if err != nil {
 		return nil, err
 	}
 	c := &memberCopy{&Ledger{
-		own: true, copied: true, label: addr, login: l.login, lines: lines, skew: l.skew, secrets: l.secrets,
+		own: true, copied: true, label: g.addr, login: l.login, hangUp: hangUp, skew: l.skew, secrets: l.secrets,
 		fitness: fitness{clock: l.fitness.clock, gate: make(chan struct{}, 1)},
 		members: newMembers(l.fitness.clock, l.members.clocks.Assumed, nil),
-	}, addr}
+	}, g.addr}
 	c.newRunner()
-	c.crowded, c.crowd = context.WithCancel(context.Background())
 	c.bind(client, l.to().db.Name(), l.to().coll.Name())
 	return c, nil
 }
@@ -101,31 +88,16 @@ func (c *memberCopy) AsOf(ctx context.Context) (server string, asOf time.Time, e
 }
 
 // errCopy is the error of what would change a copy.
-var errCopy = fmt.Errorf("%w: a copy of a ledger is only read", store.ErrDenied)
+var errCopy = storekit.NotStored(fmt.Errorf("%w: a copy of a ledger is only read", store.ErrDenied))
 
-// Append fails.
-func (c *memberCopy) Append(ctx context.Context, r store.Record) error {
-	return storekit.NotStored(c.failed(ctx, "append", store.Key(r.WorkerType, r.Seq), errCopy))
-}
-
-// Trim fails.
-func (c *memberCopy) Trim(ctx context.Context, workerType string, _ int64) (int, error) {
-	return 0, c.failed(ctx, "trim", workerType, errCopy)
-}
-
-// Init fails.
-func (c *memberCopy) Init(ctx context.Context) error { return c.failed(ctx, "init", "", errCopy) }
-
-// CheckRights fails.
-func (c *memberCopy) CheckRights(ctx context.Context) error {
-	return c.failed(ctx, "check rights", "", errCopy)
-}
+// changing are the operations that change a ledger.
+var changing = []string{"append", "trim", "init", "check rights", "attend", "leave"}
 
 // directly makes options to connect to one server alone, with the login and the encryption of
 // others. They aren't a copy of them: a URI with SRV records can't be direct.
 func directly(o *options.ClientOptions) func(addr string) *options.ClientOptions {
 	return func(addr string) *options.ClientOptions {
-		d := options.Client().SetHosts([]string{addr}).SetDirect(true).SetMonitor(&event.CommandMonitor{Started: noteServer})
+		d := options.Client().SetHosts([]string{addr}).SetDirect(true).SetMonitor(commandMonitor())
 		d.AppName, d.Auth, d.TLSConfig, d.DisableOCSPEndpointCheck = o.AppName, o.Auth, o.TLSConfig, o.DisableOCSPEndpointCheck
 		d.Compressors, d.ConnectTimeout, d.ServerSelectionTimeout = o.Compressors, o.ConnectTimeout, o.ServerSelectionTimeout
 		return d

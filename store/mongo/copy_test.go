@@ -66,7 +66,10 @@ func TestACopyOfASecondaryIsReadWithoutAPrimary(t *testing.T) {
 	_, err = c.Trim(within(t, patience), "job", 3)
 	wantSentinel(t, "Trim()", err, store.ErrDenied)
 	wantSentinel(t, "Init()", c.Init(within(t, patience)), store.ErrDenied)
-	for _, name := range []string{"insert", "delete", "create"} {
+	roster := c.(store.Roster)
+	wantSentinel(t, "Attend()", roster.Attend(within(t, patience), []store.Presence{storetest.Presence("job", "a")}), store.ErrDenied)
+	wantSentinel(t, "Leave()", roster.Leave(within(t, patience), "job", nil), store.ErrDenied)
+	for _, name := range []string{"insert", "delete", "create", "update"} {
 		if n := len(f.sent(name)); n != 0 {
 			t.Errorf("a copy sent %d of %s", n, name)
 		}

@@ -3,9 +3,9 @@ package mongo
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/mongo"
-	"go.mongodb.org/mongo-driver/v2/x/mongo/driver"
 )
 
 // insist runs an operation, and once more if the driver didn't send it because it
@@ -24,7 +24,7 @@ import (
 func insist[T any](ctx context.Context, do func(context.Context) (T, error)) (T, error) {
 	ctx = outsideSessions(ctx)
 	value, err := do(ctx)
-	if ctx.Err() != nil || !errors.Is(err, driver.ErrDeadlineWouldBeExceeded) {
+	if ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), saidNotSent) {
 		return value, err
 	}
 	ctx, cancel := withoutDate(ctx)

@@ -10,11 +10,13 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
+	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/store/internal/documenttest"
 )
 
 // The driver remembers how slow the network was for as long as 10 s.
 func TestANetworkThatIsFastAgainIsUsedAtOnce(t *testing.T) {
+	suites.Prove(t, "its bounds are in real time")
 	t.Parallel()
 	f := serve(t, &fakeServer{})
 	f.slow.Store(int64(400 * time.Millisecond))

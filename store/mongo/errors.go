@@ -40,6 +40,9 @@ const (
 	codeThrottled = 16500
 )
 
+// remedyDenied is what to do about a denial.
+const remedyDenied = "check user, password and authSource in the URI, and the user's role (readWrite; to inspect: read)"
+
 // lastWord is how long an operation that is over waits for the driver's error, which says what it waited for. The
 // driver notices the end of a context at once.
 const lastWord = 300 * time.Millisecond
@@ -55,28 +58,26 @@ func (l *Ledger) newRunner() {
 		Meaning: func(err error) storekit.Meaning {
 			// The driver hands the context's deadline to the server and to the connection; either may be a
 			// moment ahead of the context itself.
-			return storekit.Meaning{Is: meaning(err), RetryAfter: retryAfter(err), TimedOut: mongo.IsTimeout(err)}
+			m := storekit.Meaning{Is: meaning(err), RetryAfter: retryAfter(err), TimedOut: mongo.IsTimeout(err), Remedy: l.login.remedy(err)}
+			if errors.Is(m.Is, store.ErrDenied) {
+				m.Remedy = remedyDenied
+			}
+			return m
 		},
 	})
 }
 
 // failed is the error of an operation on a key that isn't performed by run.
 func (l *Ledger) failed(ctx context.Context, op, key string, err error) error {
-	return l.runner.Failed(callers(ctx), op, key, l.noticed(err))
-}
-
-// noticed does what an error of the driver calls for beside its report.
-func (l *Ledger) noticed(err error) error {
-	if err == nil {
-		return nil
-	}
-	l.yield(err)
-	return l.seek(err)
+	return l.runner.Failed(callers(ctx), op, key, l.seek(err))
 }
 
 // meaning is the sentinel that fits a driver's error, or nil.
 func meaning(err error) error {
-	if errors.Is(err, mongo.ErrClientDisconnected) {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, mongo.ErrClientDisconnected):
 		return store.ErrClosed
 	}
 	for _, code := range errorCodes(err) {
@@ -97,7 +98,7 @@ func meaning(err error) error {
 			}
 		}
 	}
-	if _, cleared := deniedToAnother(err); cleared != nil {
+	if _, denied := loginDenied(err); denied {
 		return store.ErrDenied
 	}
 	return nil

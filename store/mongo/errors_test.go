@@ -16,8 +16,10 @@ import (
 	"github.com/slotlease/slotlease/testutil/storetest"
 )
 
+// An append is sent once, whatever a server says of another try: else the second reply would say nothing about the first.
 func TestAppendErrorsByTheServersReply(t *testing.T) {
 	t.Parallel()
+	retryable := bson.E{Key: "errorLabels", Value: bson.A{"RetryableWriteError", "SystemOverloadedError", "RetryableError"}}
 	const dup = "E11000 duplicate key error collection: WorkerProcess.WorkerLeases index: _id_ dup key"
 	for _, c := range []struct {
 		name  string
@@ -56,15 +58,23 @@ func TestAppendErrorsByTheServersReply(t *testing.T) {
 		{name: "throttled with a wait beyond reason", reply: commandError(codeThrottled, "RequestRateTooLarge", "RetryAfterMs=99999999999999999999"), want: store.ErrThrottled},
 		{name: "overloaded", reply: commandError(codeRateLimited, "IngressRequestRateLimitExceeded", "too many"), want: store.ErrThrottled},
 		{name: "no right", reply: commandError(codeUnauthorized, "Unauthorized", "not authorized on WorkerProcess to execute command { insert: \"WorkerLeases\" }"), want: store.ErrDenied, certain: true},
-		{name: "no right as a write error", reply: writeError(codeUnauthorized, "not authorized"), want: store.ErrDenied},
+		{name: "no right as a write error", reply: writeError(codeUnauthorized, "not authorized"), want: store.ErrDenied, certain: true},
 		{name: "Atlas says no", reply: commandError(codeAtlasError, "AtlasError", "user is not allowed to do action [insert]"), want: store.ErrDenied, certain: true},
+		{name: "Atlas says that its quota is used up", reply: commandError(codeAtlasError, "AtlasError", "you are over your space quota, using 513 MB of 512 MB")},
+		{name: "a view", reply: commandError(codeNotOnView, "CommandNotSupportedOnView", "Namespace jobs.leases is a view, not a collection"), want: store.ErrRefused, certain: true},
+		{name: "a validator", reply: writeError(codeValidationFailure, "Document failed validation"), want: store.ErrRefused, certain: true},
+		{
+			name:  "a validator, not confirmed",
+			reply: append(writeError(codeValidationFailure, "Document failed validation"), unconfirmed(50, "operation exceeded time limit")[2]),
+			want:  store.ErrRefused,
+		},
 		{name: "not confirmed in time", reply: unconfirmed(64, "waiting for replication timed out")},
 		{name: "not confirmed for want of nodes", reply: unconfirmed(100, "Not enough data-bearing nodes")},
 		{name: "not confirmed, with a code that means a conflict elsewhere", reply: unconfirmed(codeDuplicate, "odd")},
 		{name: "not confirmed, with a code that means denied elsewhere", reply: unconfirmed(codeUnauthorized, "odd")},
 		{
 			name:  "duplicate key and not confirmed",
-			reply: append(writeError(codeDuplicate, dup), bson.E{Key: "writeConcernError", Value: bson.D{{Key: "code", Value: int32(64)}, {Key: "errmsg", Value: "timed out"}}}),
+			reply: append(writeError(codeDuplicate, dup), unconfirmed(64, "timed out")[2]),
 			want:  store.ErrConflict,
 		},
 		{name: "a time-out of the server, whose limit is that of the context", reply: commandError(50, "MaxTimeMSExpired", "operation exceeded time limit"), also: context.DeadlineExceeded},
@@ -74,8 +84,10 @@ func TestAppendErrorsByTheServersReply(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			f := serve(t, &fakeServer{reply: answers(map[string]bson.D{"insert": c.reply})})
+			f := serve(t, &fakeServer{reply: answers(map[string]bson.D{"insert": append(c.reply, retryable)})})
+			f.greet(append(member(f.addr), bson.E{Key: "logicalSessionTimeoutMinutes", Value: int32(30)}))
 			err := f.open(Options{}).Append(within(t, patience), storetest.Grant("job", 7))
+			documenttest.Equal(t, "inserts sent", len(f.sent("insert")), 1)
 			wantSentinel(t, "Append()", err, c.want)
 			if err == nil {
 				return
@@ -113,15 +125,6 @@ func TestDriverErrorsStayInReach(t *testing.T) {
 	cancel()
 	wantErr(t, "classify() after the context ended", classify(ctx, errors.New("connection lost")), context.Canceled)
 	wantSentinel(t, "a closed client", classify(t.Context(), mongo.ErrClientDisconnected), store.ErrClosed)
-}
-
-func TestWrongPasswordIsDenied(t *testing.T) {
-	t.Parallel()
-	f := serve(t, &fakeServer{reply: answers(map[string]bson.D{"saslStart": commandError(codeAuthenticationFailed, "AuthenticationFailed", "Authentication failed: hunter2hunter2 is wrong")})})
-	l := f.open(Options{URI: "mongodb://jane:hunter2hunter2@" + f.addr + "/"})
-	_, err := l.Now(within(t, patience))
-	wantSentinel(t, "Now()", err, store.ErrDenied)
-	wantNoSecret(t, "Now()", err.Error(), "hunter2hunter2")
 }
 
 func TestRefusedConnectionEndsWithTheContext(t *testing.T) {

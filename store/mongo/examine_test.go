@@ -7,13 +7,14 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/internal/documenttest"
 	"github.com/slotlease/slotlease/testutil/mongopeer"
 )
 
 // allChecks is how many checks there are.
-const allChecks = 14
+const allChecks = 15
 
 // plain is what a server says of a collection that is fit.
 func plain() map[string]bson.D {
@@ -21,6 +22,7 @@ func plain() map[string]bson.D {
 		"listCollections": cursorOf(collectionEntry("collection", bson.D{})),
 		"listIndexes":     cursorOf(bson.D{{Key: "name", Value: "_id_"}}),
 		"find":            cursorOf(),
+		"aggregate":       cursorOf(),
 		"buildInfo":       {{Key: "ok", Value: 1.0}, {Key: "version", Value: "8.0.1"}},
 	}
 }
@@ -44,19 +46,17 @@ func TestAFaultOfACollectionIsFoundAndHidesNoOther(t *testing.T) {
 		says    string
 		also    []string
 	}{
-		"a TTL index":               {replies: map[string]bson.D{"listIndexes": cursorOf(ttl)}, check: store.CheckExpiry, level: store.LevelFail, says: `the TTL index "old", which would delete the newest record → drop it`},
-		"a unique index":            {replies: map[string]bson.D{"listIndexes": cursorOf(unique)}, check: store.CheckConstraints, level: store.LevelFail, says: `the unique index "once", which would keep records out → drop it`},
-		"both":                      {replies: map[string]bson.D{"listIndexes": cursorOf(unique, ttl)}, check: store.CheckExpiry, level: store.LevelFail, says: `"old"`, also: []string{store.CheckConstraints}},
+		"both":                      {replies: map[string]bson.D{"listIndexes": cursorOf(unique, ttl)}, check: store.CheckExpiry, level: store.LevelFail, says: `the TTL index "old", which would delete the newest record → drop it`, also: []string{store.CheckConstraints}},
 		"a validator":               {replies: map[string]bson.D{"listCollections": cursorOf(collectionEntry("collection", rules))}, check: CheckCollection, level: store.LevelFail, says: "given a validator, which may keep records out → remove it with collMod"},
-		"a capped collection":       {replies: map[string]bson.D{"listCollections": cursorOf(collectionEntry("collection", bson.D{{Key: "capped", Value: true}}))}, check: CheckCollection, level: store.LevelFail, says: "capped, and would delete records by itself → use a plain collection"},
-		"documents that expire":     {replies: map[string]bson.D{"listCollections": cursorOf(collectionEntry("collection", bson.D{{Key: "expireAfterSeconds", Value: int64(5)}}))}, check: store.CheckExpiry, level: store.LevelFail, says: "expireAfterSeconds"},
-		"no collection":             {replies: map[string]bson.D{"listCollections": cursorOf()}, check: store.CheckLedger, level: store.LevelFail, says: "there is no collection WorkerProcess.WorkerLeases → leasectl init", also: []string{CheckCollection}},
+		"no collection":             {replies: map[string]bson.D{"listCollections": cursorOf()}, check: store.CheckLedger, level: store.LevelFail, says: "there is no collection WorkerProcess.WorkerLeases → leasectl init", also: []string{CheckCollection, store.CheckExpiry, store.CheckConstraints}},
 		"a shard key":               {hello: router(), replies: map[string]bson.D{"collStats": sharded, "find": byClaim}, check: CheckSharding, level: store.LevelFail, says: "is sharded by {claim}, and _id is unique only in each shard → reshard it by workerType or by _id alone", also: []string{store.CheckServerClocks}},
 		"an unknown shard key":      {hello: router(), replies: map[string]bson.D{"collStats": denied, "find": denied}, check: CheckSharding, level: store.LevelFail, says: "can't find out whether WorkerProcess.WorkerLeases is sharded → grant the action collStats on it, or accept the danger", also: []string{store.CheckServerClocks, store.CheckRead, store.CheckRoster}},
 		"an accepted shard key":     {hello: router(), options: Options{UnsafeUnverified: true}, replies: map[string]bson.D{"collStats": denied, "find": denied}, check: CheckSharding, level: store.LevelWarn, says: "unsafeUnverified accepts that → grant the action collStats on it\n", also: []string{store.CheckServerClocks, store.CheckRead, store.CheckRoster}},
 		"a user that may only read": {replies: map[string]bson.D{"connectionStatus": reader, "insert": denied, "delete": denied, "update": denied}, check: store.CheckAppend, level: store.LevelFail, says: "access denied", also: []string{store.CheckTrim, store.CheckRoster}},
 		"a user that may not trim":  {replies: map[string]bson.D{"delete": denied}, check: store.CheckTrim, level: store.LevelWarn, says: "→ grant remove on WorkerProcess.WorkerLeases, or the role readWrite on WorkerProcess", also: []string{store.CheckRoster}},
-		"a URI with w=0":            {uri: "?w=0", check: CheckConcerns, level: store.LevelOK, says: "a write waits for a majority and its journal, and a read shows what a majority has, by the primary; w=0 of the URI is overruled"},
+		"no change stream":          {replies: map[string]bson.D{"aggregate": denied}, check: CheckHints, level: store.LevelWarn, says: "workers look for a released lease when its part ends, which takes seconds → grant changeStream and find on WorkerProcess.WorkerLeases, or the role read on WorkerProcess"},
+		"a server without streams":  {replies: map[string]bson.D{"aggregate": commandError(40573, "Location40573", "The $changeStream stage is only supported on replica sets")}, check: CheckHints, level: store.LevelOK, says: "there are no change streams here"},
+		"a URI with w=0":            {uri: "?w=0", check: CheckConcerns, level: store.LevelOK, says: "a write waits for a majority and its journal"},
 		"a secondary":               {hello: bson.D{{Key: "setName", Value: "rs0"}, {Key: "isWritablePrimary", Value: false}, {Key: "ismaster", Value: false}, {Key: "secondary", Value: true}, {Key: "me", Value: "m1:1"}}, uri: "?directConnection=true", check: CheckReplicaSet, level: store.LevelFail, says: "is not the primary → connect to the replica set, without directConnection", also: []string{store.CheckServerClocks}},
 		"nothing wrong":             {check: store.CheckConnection, level: store.LevelOK, says: "MongoDB 8.0.1, answered in "},
 	} {
@@ -83,6 +83,7 @@ func TestAFaultOfACollectionIsFoundAndHidesNoOther(t *testing.T) {
 }
 
 func TestAServerThatDoesNotAnswerIsFoundInTime(t *testing.T) {
+	suites.Prove(t, "it waits for half a minute")
 	t.Parallel()
 	f := serve(t, &fakeServer{})
 	f.slow.Store(int64(patience))

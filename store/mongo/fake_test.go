@@ -2,8 +2,6 @@ package mongo
 
 import (
 	"crypto/tls"
-	"errors"
-	"io"
 	"net"
 	"slices"
 	"sync"
@@ -12,8 +10,8 @@ import (
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
-	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
-	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/wiremessage"
+
+	"github.com/slotlease/slotlease/internal/mongowire"
 )
 
 // fakeServer speaks as much of MongoDB's wire protocol as the driver needs, and
@@ -84,78 +82,12 @@ func (f *fakeServer) sent(name string) []bson.Raw {
 	return slices.DeleteFunc(slices.Clone(f.commands), func(c bson.Raw) bool { return c.Index(0).Key() != name })
 }
 
-// opQuery is what the driver greets with. Newer messages have another.
-const opQuery wiremessage.OpCode = 2004
-
 func (f *fakeServer) talk(conn net.Conn) {
-	defer func() { _ = conn.Close() }()
-	for {
-		head := make([]byte, 16)
-		if _, err := io.ReadFull(conn, head); err != nil {
-			return
-		}
-		length, id, _, code, _, _ := wiremessage.ReadHeader(head)
-		body := make([]byte, length-16)
-		if _, err := io.ReadFull(conn, body); err != nil {
-			return
-		}
-		command, err := parse(code, body)
-		if err != nil {
-			f.t.Errorf("fake server: %v", err)
-			return
-		}
+	_ = mongowire.Serve(conn, func(command bson.Raw) bson.D {
 		time.Sleep(time.Duration(f.slow.Load()))
-		answer, err := bson.Marshal(f.answer(command))
-		if err != nil {
-			f.t.Errorf("fake server: %v", err)
-			return
-		}
-		at, out := wiremessage.AppendHeaderStart(nil, 0, id, wiremessage.OpMsg)
-		out = wiremessage.AppendMsgSectionType(wiremessage.AppendMsgFlags(out, 0), wiremessage.SingleDocument)
-		if code == opQuery {
-			at, out = wiremessage.AppendHeaderStart(nil, 0, id, wiremessage.OpReply)
-			out = wiremessage.AppendReplyCursorID(wiremessage.AppendReplyFlags(out, 0), 0)
-			out = wiremessage.AppendReplyNumberReturned(wiremessage.AppendReplyStartingFrom(out, 0), 1)
-		}
-		out = append(out, answer...)
-		if _, err := conn.Write(bsoncore.UpdateLength(out, at, int32(len(out)))); err != nil {
-			return
-		}
-	}
-}
-
-// parse returns the command of a message. Documents that an OP_MSG carries in a
-// section of their own (of an insert, say) are put in as an array.
-func parse(code wiremessage.OpCode, body []byte) (bson.Raw, error) {
-	switch code {
-	case opQuery:
-		// Flags, full collection name, skip, return, document.
-		rest := body[4:]
-		rest = rest[slices.Index(rest, 0)+1+8:]
-		return bson.Raw(rest), nil
-	case wiremessage.OpMsg:
-	default:
-		return nil, errors.New("unknown op code")
-	}
-	var d bson.D
-	for _, rest, _ := wiremessage.ReadMsgFlags(body); len(rest) > 0; {
-		var kind wiremessage.SectionType
-		kind, rest, _ = wiremessage.ReadMsgSectionType(rest)
-		if kind == wiremessage.SingleDocument {
-			var doc []byte
-			doc, rest, _ = wiremessage.ReadMsgSectionSingleDocument(rest)
-			if err := bson.Unmarshal(doc, &d); err != nil {
-				return nil, err
-			}
-			continue
-		}
-		name, docs, after, ok := wiremessage.ReadMsgSectionDocumentSequence(rest)
-		if !ok {
-			return nil, errors.New("broken sequence of documents")
-		}
-		d, rest = append(d, bson.E{Key: name, Value: docs}), after
-	}
-	return bson.Marshal(d)
+		return f.answer(command)
+	})
+	_ = conn.Close()
 }
 
 func (f *fakeServer) answer(command bson.Raw) bson.D {
@@ -200,7 +132,10 @@ func (f *fakeServer) answer(command bson.Raw) bson.D {
 		}
 	}
 	switch name {
-	case "listCollections", "listIndexes", "find", "aggregate":
+	case "listCollections":
+		collection, _ := command.Lookup("filter", "name").StringValueOK()
+		return cursorOf(bson.D{{Key: "name", Value: collection}, {Key: "type", Value: "collection"}, {Key: "options", Value: bson.D{}}})
+	case "listIndexes", "find", "aggregate":
 		return cursorOf()
 	}
 	return bson.D{{Key: "ok", Value: 1.0}, {Key: "n", Value: int32(1)}}

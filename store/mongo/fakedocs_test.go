@@ -10,11 +10,10 @@ import (
 // change is what one write did: an insert of a document, the deletion of one, or nothing, which
 // is how a new primary begins its term. Two changes are the same only if their addresses are.
 type change struct {
-	term    int
-	ns      string
-	id      string
-	doc     bson.Raw // nil: a deletion, or nothing
-	attempt string   // the session and number of the write, by which a retry is recognised
+	term int
+	ns   string
+	id   string
+	doc  bson.Raw // nil: a deletion, or nothing
 }
 
 // documents are those of all collections, by namespace and by _id.

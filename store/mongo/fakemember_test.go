@@ -57,7 +57,7 @@ func (m *fakeMember) answerTo(name string, command bson.Raw) bson.D {
 			return rawCursor(ns, []bson.Raw{index})
 		})
 	case "create":
-		return m.write(command, func(string) bson.D {
+		return m.write(command, func() bson.D {
 			if m.all[ns] != nil {
 				return commandError(codeNamespaceExists, "NamespaceExists", "Collection already exists. NS: "+ns)
 			}
@@ -69,11 +69,11 @@ func (m *fakeMember) answerTo(name string, command bson.Raw) bson.D {
 	case "getMore":
 		return m.more(command)
 	case "insert":
-		return m.write(command, func(attempt string) bson.D { return m.insert(ns, command, attempt) })
+		return m.write(command, func() bson.D { return m.insert(ns, command) })
 	case "update":
-		return m.write(command, func(attempt string) bson.D { return m.upsert(ns, command, attempt) })
+		return m.write(command, func() bson.D { return m.upsert(ns, command) })
 	case "delete":
-		return m.write(command, func(attempt string) bson.D { return m.remove(ns, command, attempt) })
+		return m.write(command, func() bson.D { return m.remove(ns, command) })
 	}
 	return commandError(codeCommandNotFound, "CommandNotFound", "no such command: '"+name+"'")
 }
@@ -191,7 +191,7 @@ func (m *fakeMember) read(command bson.Raw, result func(documents) bson.D) bson.
 
 // write does a write on a primary, and waits for a majority as the write concern demands: after a
 // write that changed nothing, too, for the newest one before it.
-func (m *fakeMember) write(command bson.Raw, do func(attempt string) bson.D) bson.D {
+func (m *fakeMember) write(command bson.Raw, do func() bson.D) bson.D {
 	s := m.set
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -202,11 +202,7 @@ func (m *fakeMember) write(command bson.Raw, do func(attempt string) bson.D) bso
 		}
 		return m.notPrimary(10107, "NotWritablePrimary", text, true)
 	}
-	var attempt string
-	if n, ok := command.Lookup("txnNumber").AsInt64OK(); ok {
-		attempt = fmt.Sprintf("%x %d", command.Lookup("lsid").Value, n)
-	}
-	d := do(attempt)
+	d := do()
 	s.replicate(m, true)
 	if w, _ := command.Lookup("writeConcern", "w").StringValueOK(); w != "majority" {
 		return d
@@ -260,13 +256,12 @@ func (m *fakeMember) notPrimary(code int32, name, text string, retryable bool) b
 	return append(d, commandError(code, name, text)...)
 }
 
-// insert stores one document unless its _id is there. A retry of the same write finds its own.
-func (m *fakeMember) insert(ns string, command bson.Raw, attempt string) bson.D {
+// insert stores one document unless its _id is there.
+func (m *fakeMember) insert(ns string, command bson.Raw) bson.D {
 	docs, _ := command.Lookup("documents").Array().Values()
 	doc := docs[0].Document()
-	c := &change{term: m.leads, ns: ns, id: idOf(doc), doc: doc, attempt: attempt}
-	done := attempt != "" && slices.ContainsFunc(m.log, func(old *change) bool { return old.attempt == attempt })
-	if m.all[ns][c.id] != nil && !done {
+	c := &change{term: m.leads, ns: ns, id: idOf(doc), doc: doc}
+	if m.all[ns][c.id] != nil {
 		id, _ := doc.Lookup(fieldID).StringValueOK()
 		return bson.D{
 			{Key: "n", Value: int32(0)},
@@ -280,19 +275,17 @@ func (m *fakeMember) insert(ns string, command bson.Raw, attempt string) bson.D 
 			{Key: "ok", Value: 1.0},
 		}
 	}
-	if !done {
-		m.add(c)
-	}
+	m.add(c)
 	return bson.D{{Key: "n", Value: int32(1)}, {Key: "electionId", Value: electionID(m.leads)}, {Key: "ok", Value: 1.0}}
 }
 
 // remove deletes what the filters match.
-func (m *fakeMember) remove(ns string, command bson.Raw, attempt string) bson.D {
+func (m *fakeMember) remove(ns string, command bson.Raw) bson.D {
 	n := 0
 	deletes, _ := command.Lookup("deletes").Array().Values()
 	for _, one := range deletes {
 		for _, doc := range m.all.find(ns, one.Document().Lookup("q").Document(), false, 0) {
-			m.add(&change{term: m.leads, ns: ns, id: idOf(doc), attempt: attempt})
+			m.add(&change{term: m.leads, ns: ns, id: idOf(doc)})
 			n++
 		}
 	}
@@ -300,11 +293,11 @@ func (m *fakeMember) remove(ns string, command bson.Raw, attempt string) bson.D 
 }
 
 // upsert stores each document in place of the one with its _id.
-func (m *fakeMember) upsert(ns string, command bson.Raw, attempt string) bson.D {
+func (m *fakeMember) upsert(ns string, command bson.Raw) bson.D {
 	updates, _ := command.Lookup("updates").Array().Values()
 	for _, one := range updates {
 		doc := one.Document().Lookup("u").Document()
-		m.add(&change{term: m.leads, ns: ns, id: idOf(doc), doc: doc, attempt: attempt})
+		m.add(&change{term: m.leads, ns: ns, id: idOf(doc), doc: doc})
 	}
 	return bson.D{{Key: "n", Value: int32(len(updates))}, {Key: "ok", Value: 1.0}}
 }

@@ -29,16 +29,6 @@ type fakeConn struct {
 // inBubble listens nowhere: the clients of a bubble come by a fakeLink.
 func inBubble(*fakeServer) {}
 
-// pipes is the network between clients and one server in a bubble.
-type pipes struct{ to *fakeServer }
-
-// DialContext connects to the server. The driver calls it.
-func (p pipes) DialContext(ctx context.Context, _, _ string) (net.Conn, error) {
-	client, server := net.Pipe()
-	go p.to.talk(server)
-	return client, ctx.Err()
-}
-
 // DialContext connects to a member. The driver calls it.
 func (l *fakeLink) DialContext(ctx context.Context, _, address string) (net.Conn, error) {
 	s := l.set

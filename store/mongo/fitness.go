@@ -1,7 +1,9 @@
 package mongo
 
 import (
+	"cmp"
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"sync"
@@ -31,79 +33,73 @@ type fitness struct {
 
 	mu     sync.Mutex
 	found  bool
-	since  time.Time
 	failed time.Time // the newest check, or zero if it didn't fail
+	// uuid is the collection's, which another has that was made in its place; empty if it is unknown.
+	uuid string
+	seen
+}
+
+// seen is what a check has found.
+type seen struct {
+	since  time.Time // when it began
 	router bool
 	is     service
+	layout layout
+	spread spread
+}
 
-	// layout is as of the newest look at the shards, at sharded.
-	layout  layout
-	sharded time.Time
-	spread  spread
+// last is what the newest check has found that found the collection fit.
+func (f *fitness) last() seen {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.seen
 }
 
 // behindRouter reports whether the server is known to be a mongos.
 func (f *fitness) behindRouter() bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.router && f.is == genuine
-}
-
-// service is what speaks the protocol, as of the newest look at everything.
-func (f *fitness) service() service {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.is
-}
-
-// routed reports whether the server says that it is a router, and so may shard the
-// collection at any time.
-func (f *fitness) routed() bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.router
+	last := f.last()
+	return last.router && last.is == genuine
 }
 
 // shape is how the collection is sharded, as far as is known.
-func (f *fitness) shape() layout {
+func (f *fitness) shape() layout { return f.last().layout }
+
+// history names the collection that is looked into.
+func (f *fitness) history() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.layout
+	return f.uuid
 }
 
-// due says what is to be looked at.
-type due int
-
-const (
-	nothing due = iota
-	shards
-	everything
-)
-
-// state reports whether the collection was found fit, and what is to be looked at again.
-func (f *fitness) state() (found bool, look due) {
+// renew lets the next operation look at the collection, which may be another one by now.
+func (f *fitness) renew() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	switch {
-	case f.found && !f.failed.IsZero() && f.clock.Since(f.failed) < failedLook:
-	case !f.found || f.clock.Since(f.since) >= lookAgain:
-		look = everything
-	case f.router && f.clock.Since(f.sharded) >= lookAtShardsAgain:
-		look = shards
+	f.since = time.Time{}
+}
+
+// state reports whether the collection was found fit, and is to be looked at again. A router may shard it at any time.
+func (f *fitness) state() (found, due bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	again := lookAgain
+	if f.router {
+		again = lookAtShardsAgain
 	}
-	return f.found, look
+	failed := !f.failed.IsZero() && f.clock.Since(f.failed) < failedLook
+	return f.found, !f.found || !failed && f.clock.Since(f.since) >= again
 }
 
-// fit checks, at the first use and then once an hour, whether the collection can hold
-// a ledger; with mongos, the shard key every 4 minutes. During a repeated check other
-// operations continue, but not with mongos: they could win under another shard key.
+// fit checks, at the first use and then once an hour, with mongos every 4 minutes, whether the
+// collection can hold a ledger. During a repeated check other operations continue, but not with
+// mongos: they could win under another shard key.
 func (l *Ledger) fit(ctx context.Context) error {
 	f := &l.fitness
-	found, look := f.state()
-	if look == nothing {
+	found, due := f.state()
+	if !due {
 		return nil
 	}
-	if found && !f.routed() {
+	if found && !f.last().router {
 		select {
 		case f.gate <- struct{}{}:
 		default:
@@ -117,7 +113,9 @@ func (l *Ledger) fit(ctx context.Context) error {
 		}
 	}
 	defer func() { <-f.gate }()
-	found, look = f.state()
+	if found, due = f.state(); !due {
+		return nil
+	}
 	if d, ok := ctx.Deadline(); ok && found {
 		// A look that hangs, as without config servers, leaves time for the operation. If
 		// they are gone, no collection is resharded.
@@ -126,15 +124,7 @@ func (l *Ledger) fit(ctx context.Context) error {
 		defer cancel()
 		defer f.clock.AfterFunc(d.Sub(f.clock.Now())/2, cancel).Stop()
 	}
-	var err error
-	switch look {
-	case nothing:
-		return nil
-	case shards:
-		err = l.inspectShards(ctx, f.service())
-	case everything:
-		_, err = l.inspect(ctx)
-	}
+	_, err := l.inspect(ctx)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.failed = time.Time{}
@@ -161,9 +151,33 @@ const (
 // created in an unfit way.
 func (l *Ledger) inspect(ctx context.Context) (presence, error) {
 	f := &l.fitness
-	g, there, err := l.look(ctx)
-	if err == nil && (g.router || g.service == cosmosRU) {
-		err = l.inspectShards(ctx, g.service)
+	now, last := seen{since: f.clock.Now()}, f.last()
+	var g greeting
+	var there presence
+	var err error
+	layout := func(of service) {
+		now.layout, err = l.layoutOf(ctx, of)
+		if _, unknown := errors.AsType[unverified](err); unknown && l.unsafe {
+			err = nil // The caller accepts the danger.
+		}
+	}
+	// A later look by a router may be cut short. The shard key, which may change at any time, comes first then.
+	if last.router {
+		layout(last.is)
+	}
+	if err == nil {
+		g, there, err = l.look(ctx)
+		now.router, now.is = g.router, g.service
+	}
+	switch routed := g.router || g.service == cosmosRU; {
+	case err != nil:
+	case !routed:
+		now.layout = whole
+	case !last.router || g.service != last.is:
+		layout(g.service)
+	}
+	if err == nil && g.router && now.layout != whole && g.service == genuine {
+		now.spread = l.compareShards(ctx)
 	}
 	if err != nil {
 		err = fmt.Errorf("inspect the collection: %w", err)
@@ -172,34 +186,11 @@ func (l *Ledger) inspect(ctx context.Context) (presence, error) {
 	defer f.mu.Unlock()
 	switch {
 	case err == nil:
-		f.found, f.since, f.router, f.is = there != absent, f.clock.Now(), g.router, g.service
+		f.found, f.seen = there != absent, now
 	case errors.Is(err, store.ErrRefused):
 		f.found = false
 	}
 	return there, err
-}
-
-// inspectShards finds out how the collection is sharded, and remembers it.
-func (l *Ledger) inspectShards(ctx context.Context, of service) error {
-	f := &l.fitness
-	now := f.clock.Now()
-	is, err := l.layoutOf(ctx, of)
-	if _, unknown := errors.AsType[unverified](err); unknown && l.unsafe {
-		err = nil // The caller accepts the danger.
-	}
-	var apart spread
-	if err == nil && is != whole && of == genuine {
-		apart = l.compareShards(ctx)
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	switch {
-	case err == nil:
-		f.layout, f.sharded, f.spread = is, now, apart
-	case errors.Is(err, store.ErrRefused):
-		f.found = false
-	}
-	return err
 }
 
 // layoutOf finds out how the collection is sharded. The error may be unverified, with the layout that is to
@@ -222,71 +213,70 @@ func (l *Ledger) look(ctx context.Context) (g greeting, there presence, err erro
 		return g, absent, err
 	}
 	if !g.router && !g.writable && !l.copied {
-		return g, absent, notPrimary(g)
+		return g, absent, errors.New(l.notPrimary(g).Error())
 	}
 	if g.service, err = l.lookAtService(ctx, g); err != nil {
 		return g, absent, err
 	}
-	listing, cancel := withoutDate(ctx)
+	f, err := l.askFacts(ctx)
+	if len(f.flaws) > 0 {
+		return g, f.there, f.flaws[0].Refuse()
+	}
+	return g, f.there, cmp.Or(err, f.unread)
+}
+
+// facts is what the server says of the collection and its indexes.
+type facts struct {
+	there presence
+	// listed is false if the indexes aren't known: rights are missing, there is no collection, or unread says why.
+	listed bool
+	unread error
+	flaws  []storekit.Flaw
+}
+
+// askFacts finds out whether there is a collection, and what is wrong with it: its options and then its indexes. Where rights
+// are missing to find out, it knows of nothing.
+func (l *Ledger) askFacts(ctx context.Context) (f facts, err error) {
+	ctx, cancel := withoutDate(ctx)
 	defer cancel()
-	there, err = l.lookAtCollection(listing)
-	if err == nil && there != absent {
-		err = l.lookAtIndexes(listing)
-	}
-	return g, there, err
-}
-
-// lookAtCollection judges the collection's options, if there is a collection.
-func (l *Ledger) lookAtCollection(ctx context.Context) (presence, error) {
-	there, flaws, err := l.collectionFlaws(ctx)
-	if err == nil && len(flaws) > 0 {
-		err = flaws[0].Refuse()
-	}
-	return there, err
-}
-
-// collectionFlaws finds out whether there is a collection, and what is wrong with its options.
-func (l *Ledger) collectionFlaws(ctx context.Context) (presence, []storekit.Flaw, error) {
-	cursor, err := l.to().db.ListCollections(ctx, bson.D{{Key: "name", Value: l.to().coll.Name()}})
-	if err != nil {
-		return unlisted, nil, tolerate(err)
-	}
-	var found []bson.Raw
-	if err := cursor.All(ctx, &found); err != nil || len(found) == 0 {
-		return absent, nil, err
-	}
-	var flaws []storekit.Flaw
-	for _, raw := range found {
-		flaws = append(flaws, collectionFlaws(l.namespace(), raw)...)
-	}
-	return present, flaws, nil
-}
-
-// lookAtIndexes refuses a TTL index: it would delete the head.
-func (l *Ledger) lookAtIndexes(ctx context.Context) error {
-	_, flaws, err := l.indexFlaws(ctx)
-	if err == nil && len(flaws) > 0 {
-		err = flaws[0].Refuse()
-	}
-	return err
-}
-
-// indexFlaws lists the indexes that are a danger. listed is false if rights are missing to list any.
-func (l *Ledger) indexFlaws(ctx context.Context) (listed bool, flaws []storekit.Flaw, err error) {
-	cursor, err := l.to().coll.Indexes().List(ctx)
-	if err != nil {
-		return false, nil, tolerate(err)
-	}
-	var found []bson.Raw
-	if err := cursor.All(ctx, &found); err != nil {
-		return false, nil, err
+	found, err := listing(ctx)(l.to().db.ListCollections(ctx, bson.D{{Key: "name", Value: l.to().coll.Name()}}))
+	switch {
+	case err != nil && tolerate(err) != nil:
+		return f, err
+	case err != nil:
+		f.there = unlisted
+	case len(found) == 0:
+		return f, nil
+	default:
+		f.there = present
 	}
 	for _, raw := range found {
-		if flaw, dangerous := indexFlaw(l.namespace(), raw); dangerous {
-			flaws = append(flaws, flaw)
+		f.flaws = append(f.flaws, collectionFlaws(l.namespace(), raw)...)
+		if _, uuid, ok := raw.Lookup("info", "uuid").BinaryOK(); ok {
+			l.fitness.mu.Lock()
+			l.fitness.uuid = hex.EncodeToString(uuid)
+			l.fitness.mu.Unlock()
 		}
 	}
-	return true, flaws, nil
+	found, err = listing(ctx)(l.to().coll.Indexes().List(ctx))
+	f.listed, f.unread = err == nil, tolerate(err)
+	for _, raw := range found {
+		if flaw, dangerous := indexFlaw(l.namespace(), raw); dangerous {
+			f.flaws = append(f.flaws, flaw)
+		}
+	}
+	return f, nil
+}
+
+// listing reads all that a command lists.
+func listing(ctx context.Context) func(cursor *mongo.Cursor, err error) ([]bson.Raw, error) {
+	return func(cursor *mongo.Cursor, err error) (found []bson.Raw, _ error) {
+		if err != nil {
+			return nil, err
+		}
+		err = cursor.All(ctx, &found)
+		return found, err
+	}
 }
 
 // indexFlaw returns the danger of an index of a collection, by its entry in listIndexes.
@@ -306,12 +296,6 @@ func indexFlaw(of string, raw bson.Raw) (f storekit.Flaw, dangerous bool) {
 func isReply(err error) bool {
 	_, ok := errors.AsType[mongo.CommandError](err)
 	return ok && !mongo.IsNetworkError(err) && !mongo.IsTimeout(err)
-}
-
-// isAnswer is isReply for a write, too.
-func isAnswer(err error) bool {
-	_, ok := errors.AsType[mongo.WriteException](err)
-	return ok || isReply(err)
 }
 
 // tolerate ignores errors of missing rights, unknown commands and missing collections: those that

@@ -175,7 +175,7 @@ func TestInitCreatesOnlyWhatIsMissing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			replies := map[string]bson.D{"create": c.create}
+			replies := map[string]bson.D{"create": c.create, "listCollections": cursorOf()}
 			if c.listed {
 				replies["listCollections"] = cursorOf(collectionEntry("collection", bson.D{}))
 			}

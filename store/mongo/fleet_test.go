@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/slotlease/slotlease/internal/race"
+	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/workerlease"
 )
@@ -52,6 +53,7 @@ func (f *fleet) work(name string) workerlease.Task {
 // Three workers, each with its own client, through elections, step-downs, kills and partitions of a
 // primary that some of them still reach: as recorded from real servers, but in bubbles.
 func TestWorkersOnASetThroughElectionsAndRollbacks(t *testing.T) {
+	suites.Prove(t, "it simulates workers over a set for long")
 	t.Parallel()
 	seeds := uint64(3)
 	if race.Enabled {
@@ -109,6 +111,7 @@ func liveThrough(t *testing.T, random *rand.Rand) map[string]int {
 		client, link := s.connect(t)
 		links = append(links, link)
 		l := open(t, Options{Client: client})
+		must(t, "Init()", l.Init(ctx))
 		name := fmt.Sprint("w", i)
 		o := workerlease.Options{WorkerType: "job", InstanceID: name, Schedule: every, Priority: i}
 		ended.Go(func() {

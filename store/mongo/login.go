@@ -7,11 +7,11 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"time"
 
+	"github.com/benbjohnson/clock"
 	"go.mongodb.org/mongo-driver/v2/event"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
-	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/auth"
-	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/description"
 
 	"github.com/slotlease/slotlease/internal/scrub"
 )
@@ -20,6 +20,7 @@ import (
 // with a client of the caller's own.
 type login struct {
 	known      bool
+	srv        bool // the URI names an SRV record
 	user       string
 	source     string // the database that knows the user
 	replicaSet string
@@ -30,21 +31,18 @@ type login struct {
 	reach dialFunc
 
 	mu sync.Mutex
-	// sets are the names of replica sets by the servers that have told them; empty for a
-	// server that is in none.
-	sets map[string]string
-	// primaries are the servers that have said last that they are one.
-	primaries map[string]bool
 	// set and members are the name and the servers of the replica set as of the newest time that the
-	// driver knew a primary; empty before the first.
+	// driver knew a primary; those of the URI before the first.
 	set     string
 	members []string
+	// lost is since when the driver has known no primary; zero while it knows one.
+	lost time.Time
 }
 
 // loginOf reads the driver's options, which have all defaults, and what a TXT record of an
 // SRV host adds to the URI.
-func loginOf(o *options.ClientOptions) *login {
-	l := &login{known: true, hosts: o.Hosts, direct: directly(o), reach: dialer(o), sets: map[string]string{}, primaries: map[string]bool{}}
+func loginOf(o *options.ClientOptions, now time.Time) *login {
+	l := &login{known: true, hosts: o.Hosts, direct: directly(o), reach: dialer(o), members: o.Hosts, lost: now}
 	if o.Auth != nil {
 		l.user, l.source = o.Auth.Username, o.Auth.AuthSource
 		if l.user != "" && l.user == o.Auth.Password {
@@ -52,7 +50,7 @@ func loginOf(o *options.ClientOptions) *login {
 		}
 	}
 	if o.ReplicaSet != nil {
-		l.replicaSet = *o.ReplicaSet
+		l.replicaSet, l.set = *o.ReplicaSet, *o.ReplicaSet
 	}
 	return l
 }
@@ -70,28 +68,19 @@ func lookUpTXT(ctx context.Context, a address) error {
 	return err
 }
 
-// monitor notes the names of replica sets, and which servers say that they are primaries: the driver
-// forgets a server that is in another set than the URI says, and ignores some primaries. It also notes
-// which set the driver has found.
-func (l *login) monitor() *event.ServerMonitor {
-	return &event.ServerMonitor{ServerHeartbeatSucceeded: func(e *event.ServerHeartbeatSucceededEvent) {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.sets[string(e.Reply.Addr)] = e.Reply.SetName
-		l.primaries[string(e.Reply.Addr)] = e.Reply.Kind == "RSPrimary"
-	}, ServerHeartbeatFailed: func(e *event.ServerHeartbeatFailedEvent) {
-		server, _, _ := strings.Cut(e.ConnectionID, "[-")
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		delete(l.primaries, server)
-	}, TopologyDescriptionChanged: func(e *event.TopologyDescriptionChangedEvent) {
+// monitor notes which replica set the driver has found, and when it lost the primary.
+func (l *login) monitor(c clock.Clock) *event.ServerMonitor {
+	return &event.ServerMonitor{TopologyDescriptionChanged: func(e *event.TopologyDescriptionChangedEvent) {
 		t := e.NewDescription
-		if t.Kind != description.TopologyKindReplicaSetWithPrimary.String() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if t.Kind != "ReplicaSetWithPrimary" {
+			if l.lost.IsZero() {
+				l.lost = c.Now()
+			}
 			return
 		}
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.set, l.members = t.SetName, nil
+		l.set, l.members, l.lost = t.SetName, nil, time.Time{}
 		for _, s := range t.Servers {
 			l.members = append(l.members, s.Addr.String())
 		}
@@ -109,10 +98,4 @@ func (l *login) who() string {
 		return fmt.Sprintf(" (authenticated in %s)", l.source)
 	}
 	return fmt.Sprintf(" (user %s, authenticated in %s)", l.user, l.source)
-}
-
-// isLogin reports that an error is that of a login, which comes before the operation.
-func isLogin(err error) bool {
-	_, ok := errors.AsType[*auth.Error](err)
-	return ok
 }

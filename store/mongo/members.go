@@ -22,9 +22,6 @@ const (
 	// whose clock was read some seconds ago, if it waits at all: the answer counts next time, too.
 	leastGrace = 10 * time.Millisecond
 	mostGrace  = 250 * time.Millisecond
-	// pooledShare is how much of askWithin a connection gets that there is already. A firewall may
-	// have forgotten it, and then nobody answers; what is left is for a new one.
-	pooledShare = askWithin / 3
 )
 
 // members measures how far the clocks of a replica set's electable members are apart. Any of
@@ -114,7 +111,7 @@ func (m *members) ask() (until, briefly []chan struct{}, grace time.Duration) {
 	return until, briefly, min(max(grace, leastGrace), mostGrace)
 }
 
-// askOne asks a member over the connection that there is, else over a new one.
+// askOne asks a member over the connection that there is, else, or if that is closed, over a new one.
 func (m *members) askOne(host, set string, conn net.Conn, done chan struct{}) {
 	defer close(done)
 	// Without a date, which the net package would compare with the time of day.
@@ -125,7 +122,7 @@ func (m *members) askOne(host, set string, conn net.Conn, done chan struct{}) {
 	var r skew.Reading
 	var err error
 	if conn != nil {
-		if r, err = m.readPooled(ctx, conn, host, set); err != nil {
+		if r, err = m.read(ctx, conn, host, set); err != nil {
 			_ = conn.Close()
 			conn = nil
 		}
@@ -156,17 +153,6 @@ func (m *members) askOne(host, set string, conn net.Conn, done chan struct{}) {
 	default:
 		m.conns[host] = conn
 	}
-}
-
-// readPooled asks a member over a connection that may be dead.
-func (m *members) readPooled(ctx context.Context, conn net.Conn, host, set string) (skew.Reading, error) {
-	m.mu.Lock()
-	share := min(max(pooledShare, 2*m.trips[host]), askWithin)
-	m.mu.Unlock()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer m.clock.AfterFunc(share, cancel).Stop()
-	return m.read(ctx, conn, host, set)
 }
 
 // apart takes in the primary's hello, which was sent and received at local readings, and returns

@@ -84,27 +84,3 @@ func TestAStampThatCannotWaitForAllMembersFails(t *testing.T) {
 	}
 	wantSkew(t, l, defaultSkew, defaultSkew+busy)
 }
-
-// Waiting for a member that is far away would make the time less certain than not waiting.
-func TestAStampDoesNotWaitForAMemberThatIsFarAway(t *testing.T) {
-	t.Parallel()
-	s, mock := serveClocks(t, 0, 0)
-	l := s.open(Options{})
-	skewOf(t, l)
-	for _, trip := range []time.Duration{time.Second, 0} {
-		mock.Add(3 * time.Second)
-		l.members.mu.Lock()
-		l.members.trips[s.members[1].addr] = trip
-		under, _, _ := l.members.ask()
-		_, briefly, _ := l.members.ask()
-		l.members.mu.Unlock()
-		if len(under) != 0 || (len(briefly) == 0) != (trip > 0) {
-			t.Errorf("3 s after a member a trip of %v away answered, a stamp waits for %d members, and for %d briefly", trip, len(under), len(briefly))
-		}
-		wantSkew(t, l, 0, 2*slack)
-		if got := settled(func() int { return asked(s.members[1]) }, 2); got < 2 {
-			t.Errorf("the member was asked %d times, want that it is asked all the same", got)
-		}
-		settled(func() int { l.members.mu.Lock(); defer l.members.mu.Unlock(); return -len(l.members.under) }, 0)
-	}
-}

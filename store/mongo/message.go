@@ -4,31 +4,39 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"net"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/mongo"
-	driveraddress "go.mongodb.org/mongo-driver/v2/mongo/address"
-	"go.mongodb.org/mongo-driver/v2/x/mongo/driver"
-	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/description"
-	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/topology"
 )
+
+// What the driver says in errors that have no public type or value. A test provokes each of them.
+const (
+	saidSelection = "server selection error: "
+	saidNotSent   = "operation not sent to server, as Timeout would be exceeded"
+	saidLogin     = "auth error: "
+)
+
+// isSelection reports that the driver found no server that could be used.
+func isSelection(err error) bool { return strings.Contains(err.Error(), saidSelection) }
+
+// isLogin reports that an error is that of a login, which comes before the operation.
+func isLogin(err error) bool { return strings.Contains(err.Error(), saidLogin) }
 
 // message is the text of a driver's error: what went wrong, without the command, its
 // session, cluster times and the driver's picture of the deployment. Those are its detail.
 func (l *login) message(err error) string {
 	text := err.Error()
-	if e, ok := errors.AsType[topology.ServerSelectionError](err); ok {
-		return strings.Replace(text, e.Error(), l.noServer(e.Desc), 1)
+	if before, picture, selecting := strings.Cut(text, saidSelection); selecting {
+		why, _ := l.noServer(picture)
+		return before + why
 	}
-	if said, e := deniedToAnother(err); e != nil {
-		return strings.Replace(text, e.Error(), l.loginFailed(said), 1)
+	if said, denied := loginDenied(err); denied {
+		return l.loginFailed(said)
 	}
 	if e, ok := errors.AsType[mongo.CommandError](err); ok {
-		return strings.Replace(text, e.Error(), l.answer(e), 1)
+		return strings.Replace(text, e.Error(), l.answer(int(e.Code), e.Message, plainConnection(e.Error())), 1)
 	}
 	if e, ok := errors.AsType[mongo.WriteException](err); ok {
 		return strings.Replace(text, e.Error(), l.write(e), 1)
@@ -44,29 +52,17 @@ func plainConnection(text string) string {
 	return strings.TrimPrefix(strings.ReplaceAll(connectionID.ReplaceAllString(text, "$1: "), ": : ", ": "), ": ")
 }
 
-// clearedPool matches what the driver says to an operation that wanted a connection just after
-// another one had been denied the login. That error isn't in the chain; the server's name for
-// its code is in the text.
-var clearedPool = regexp.MustCompile(`^connection pool for \S+ was cleared because another operation failed with: .*\bauth error: .*\((AuthenticationFailed|UserNotFound|AtlasError)\) (.*)`)
+// deniedLogin matches what the driver says of a login that was denied: to the operation that tried it, and to those that
+// wanted a connection just after it. The server's name for its code is in the text.
+var deniedLogin = regexp.MustCompile(`(?s)\b` + saidLogin + `.*\((AuthenticationFailed|UserNotFound|AtlasError)\) (.*)`)
 
-// deniedToAnother finds, in an error, that of an operation which wanted a connection just after
-// another one was denied the login, and what the server had said to that.
-func deniedToAnother(err error) (said string, cleared error) {
-	e, ok := errors.AsType[poolError](err)
-	if !ok {
-		return "", nil
-	}
-	m := clearedPool.FindStringSubmatch(e.Error())
+// loginDenied returns what the server said when it denied a login.
+func loginDenied(err error) (said string, denied bool) {
+	m := deniedLogin.FindStringSubmatch(err.Error())
 	if m == nil || m[1] == "AtlasError" && !atlasDenies.MatchString(m[2]) {
-		return "", nil
+		return "", false
 	}
-	return m[2], e
-}
-
-// poolError is the driver's error of a pool that was cleared, whose type has no public name.
-type poolError interface {
-	error
-	driver.RetryablePoolError
+	return m[2], true
 }
 
 // loginFailed is the text of a login that was denied. Servers say why only in their logs, but
@@ -79,17 +75,15 @@ func (l *login) loginFailed(said string) string {
 	return text
 }
 
-// answer is the text of a reply to a command that failed as a whole.
-func (l *login) answer(e mongo.CommandError) string {
+// answer is the text of a server's reply, or otherwise.
+func (l *login) answer(code int, said, otherwise string) string {
 	switch {
-	case isLogin(e) && hasCode(e, codeAuthenticationFailed, codeUserNotFound, codeAtlasError):
-		return l.loginFailed(e.Message)
-	case hasCode(e, codeUnauthorized), hasCode(e, codeAtlasError) && refusedAction.MatchString(e.Message):
-		return l.unauthorized(e.Message)
-	case hasCode(e, notPrimaryCodes...):
-		return fmt.Sprintf("no primary: an election? (%s: %s)", cmp.Or(e.Name, "not primary"), e.Message)
+	case code == codeUnauthorized, code == codeAtlasError && refusedAction.MatchString(said):
+		return l.unauthorized(said)
+	case slices.Contains(notPrimaryCodes, code):
+		return "no primary: an election? (" + said + ")"
 	}
-	return plainConnection(e.Error())
+	return otherwise
 }
 
 // write is the text of a reply to a write that was refused, or not confirmed. Of a record there is
@@ -97,14 +91,7 @@ func (l *login) answer(e mongo.CommandError) string {
 func (l *login) write(e mongo.WriteException) string {
 	var said []string
 	for _, w := range e.WriteErrors {
-		switch {
-		case w.Code == codeUnauthorized:
-			said = append(said, l.unauthorized(w.Message))
-		case slices.Contains(notPrimaryCodes, w.Code):
-			said = append(said, "no primary: an election? ("+w.Message+")")
-		default:
-			said = append(said, w.Message)
-		}
+		said = append(said, l.answer(w.Code, w.Message, w.Message))
 	}
 	if w := e.WriteConcernError; w != nil {
 		said = append(said, "not confirmed: "+w.Message)
@@ -131,10 +118,6 @@ var actions = map[string]string{"delete": "remove", "create": "createCollection"
 // unauthorized is the text of a refusal for lack of a right. The server's own has the whole
 // command, with its session and the signature of its time.
 func (l *login) unauthorized(said string) string {
-	const needsLogin = " requires authentication"
-	if name, ok := strings.CutSuffix(strings.TrimPrefix(said, "command "), needsLogin); ok {
-		return fmt.Sprintf("not authorized: %s%s%s", name, needsLogin, l.who())
-	}
 	if m := refusedAction.FindStringSubmatch(said); m != nil {
 		return fmt.Sprintf("not authorized: %s on %s%s", m[1], m[2], l.who())
 	}
@@ -142,111 +125,12 @@ func (l *login) unauthorized(said string) string {
 	if m == nil {
 		return said + l.who()
 	}
-	action := cmp.Or(actions[m[2]], m[2])
-	if m[2] == "aggregate" && strings.Contains(said, "$changeStream") {
+	action, on := cmp.Or(actions[m[2]], m[2]), m[1]+"."+m[3]
+	switch {
+	case strings.Contains(said, "$changeStream"):
 		action = "changeStream"
-	}
-	on := m[1] + "." + m[3]
-	if action == "listCollections" {
+	case action == "listCollections":
 		on = m[1]
 	}
 	return fmt.Sprintf("not authorized: %s on %s%s", action, strings.TrimSuffix(on, "."), l.who())
-}
-
-// noServer is why no server could be used: what each that is known said, or why it didn't.
-func (l *login) noServer(t description.Topology) string {
-	if len(t.Servers) == 0 {
-		return l.otherSet()
-	}
-	answered, ghosts := false, true
-	var servers []string
-	for _, s := range t.Servers {
-		said, ok := l.state(s)
-		servers, answered = append(servers, said), answered || ok
-		ghosts = ghosts && s.Kind == description.ServerKindRSGhost
-	}
-	slices.Sort(servers)
-	list := strings.Join(servers, "; ")
-	if wrong := l.otherSet(); t.Kind == description.TopologyKindSingle && !answered && wrong != noServers {
-		return wrong
-	}
-	if wrong := l.otherSet(t.Servers...); !answered && wrong != noServers {
-		return wrong + "; " + list // The driver goes on looking for those that haven't answered.
-	}
-	if ghosts {
-		return "no primary: starting, or rs.initiate() wasn't called: " + list
-	}
-	if answered {
-		return "no primary: an election? " + list
-	}
-	return "no server found: " + list
-}
-
-// kinds say what a member of a replica set is.
-var kinds = map[description.ServerKind]string{
-	description.ServerKindRSPrimary:   "the primary",
-	description.ServerKindRSSecondary: "a secondary",
-	description.ServerKindRSArbiter:   "an arbiter",
-	description.ServerKindRSMember:    "a member that can't serve now",
-	description.ServerKindRSGhost:     "not in a replica set yet",
-	description.ServerKindStandalone:  "a standalone server",
-	description.ServerKindMongos:      "a mongos",
-}
-
-// state says what a server is, or why that isn't known; answered is false then.
-func (l *login) state(s description.Server) (text string, answered bool) {
-	if kind, ok := kinds[s.Kind]; ok {
-		return fmt.Sprintf("%s is %s", s.Addr, kind), true
-	}
-	if s.LastError != nil {
-		text = fmt.Sprintf("%s: %v", s.Addr, root(s.LastError))
-		if !l.names(s.Addr) {
-			text += " (the name is from the replica set's configuration)"
-		}
-		return text, false
-	}
-	return fmt.Sprintf("%s: no answer yet", s.Addr), false
-}
-
-// names reports that the URI, or its SRV record, names a server. The driver leaves these names for
-// those that the replica set's members tell:
-// https://github.com/mongodb/specifications/blob/master/source/server-discovery-and-monitoring/server-discovery-and-monitoring.md#clients-use-the-hostnames-listed-in-the-replica-set-config-not-the-seed-list
-func (l *login) names(server driveraddress.Address) bool {
-	return len(l.hosts) == 0 || slices.ContainsFunc(l.hosts, func(h string) bool { return driveraddress.Address(h).String() == server.String() })
-}
-
-// root is what happened to a connection, without the operation and the address.
-func root(err error) error {
-	if e, ok := errors.AsType[*os.SyscallError](err); ok {
-		return e.Err
-	}
-	if e, ok := errors.AsType[*net.OpError](err); ok {
-		return e.Err
-	}
-	if e, ok := errors.AsType[topology.ConnectionError](err); ok && e.Wrapped != nil {
-		return e.Wrapped
-	}
-	return err
-}
-
-const noServers = "no server found"
-
-// otherSet says that the servers are in another replica set than the URI says: the driver
-// leaves them out, whatever they answer. It hasn't left out those that are still known.
-func (l *login) otherSet(known ...description.Server) string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	var others []string
-	for server, name := range l.sets {
-		isKnown := slices.ContainsFunc(known, func(s description.Server) bool { return s.Addr.String() == driveraddress.Address(server).String() })
-		switch {
-		case l.replicaSet == "" || name == l.replicaSet || isKnown:
-		case name == "":
-			others = append(others, fmt.Sprintf("%s is in no replica set, and the URI says replicaSet=%s: leave that out", server, l.replicaSet))
-		default:
-			others = append(others, fmt.Sprintf("%s is in the replica set %s, and the URI says replicaSet=%s", server, name, l.replicaSet))
-		}
-	}
-	slices.Sort(others)
-	return cmp.Or(strings.Join(others, "; "), noServers)
 }

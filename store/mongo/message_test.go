@@ -1,6 +1,7 @@
 package mongo
 
 import (
+	"context"
 	"errors"
 	"net"
 	"strings"
@@ -9,7 +10,7 @@ import (
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
-	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/description"
+	"go.mongodb.org/mongo-driver/v2/mongo"
 
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/internal/documenttest"
@@ -33,26 +34,26 @@ func wantPlain(t *testing.T, what string, err error) {
 func TestARefusalNamesTheActionTheCollectionAndTheUser(t *testing.T) {
 	t.Parallel()
 	const tail = `lsid: { id: UUID("92def74c-31be-435e-a83d-4bb11473bafa") }, $clusterTime: { clusterTime: Timestamp(1795320185, 1), signature: { hash: BinData(0, AE20A8F3BAA2A7F6932D6E8B58F042A72AD1B844), keyId: 7710836979297943558 } }, $readPreference: { mode: "primaryPreferred" }, $db: "jobs" }`
+	const by = " (user u, authenticated in jobs)"
 	l := &login{known: true, user: "u", source: "jobs"}
 	for said, want := range map[string]string{
-		`not authorized on jobs to execute command { insert: "leases", documents: [ { _id: "w:1" } ], writeConcern: { w: "majority", j: true }, ` + tail: "not authorized: insert on jobs.leases (user u, authenticated in jobs)",
-		`not authorized on jobs to execute command { find: "leases", limit: 1, ` + tail:                                                                  "not authorized: find on jobs.leases (user u, authenticated in jobs)",
-		`not authorized on jobs to execute command { delete: "leases", deletes: [ { q: { _id: "w:1" }, limit: 0 } ], ` + tail:                            "not authorized: remove on jobs.leases (user u, authenticated in jobs)",
-		`not authorized on jobs to execute command { create: "leases", ` + tail:                                                                          "not authorized: createCollection on jobs.leases (user u, authenticated in jobs)",
-		`not authorized on jobs to execute command { aggregate: "leases", pipeline: [ { $collStats: {} } ], cursor: {}, ` + tail:                         "not authorized: collStats on jobs.leases (user u, authenticated in jobs)",
-		`not authorized on jobs to execute command { listCollections: 1, filter: { name: "leases" }, ` + tail:                                            "not authorized: listCollections on jobs (user u, authenticated in jobs)",
-		`command find requires authentication`:                       "not authorized: find requires authentication (user u, authenticated in jobs)",
-		`something else`:                                             "something else (user u, authenticated in jobs)",
-		`user is not allowed to do action [insert] on [jobs.leases]`: "not authorized: insert on jobs.leases (user u, authenticated in jobs)",
+		`not authorized on jobs to execute command { insert: "leases", documents: [ { _id: "w:1" } ], writeConcern: { w: "majority", j: true }, ` + tail: "not authorized: insert on jobs.leases" + by,
+		`not authorized on jobs to execute command { find: "leases", limit: 1, ` + tail:                                                                  "not authorized: find on jobs.leases" + by,
+		`not authorized on jobs to execute command { delete: "leases", deletes: [ { q: { _id: "w:1" }, limit: 0 } ], ` + tail:                            "not authorized: remove on jobs.leases" + by,
+		`not authorized on jobs to execute command { create: "leases", ` + tail:                                                                          "not authorized: createCollection on jobs.leases" + by,
+		`not authorized on jobs to execute command { aggregate: "leases", pipeline: [ { $collStats: {} } ], cursor: {}, ` + tail:                         "not authorized: collStats on jobs.leases" + by,
+		`not authorized on jobs to execute command { listCollections: 1, filter: { name: "leases" }, ` + tail:                                            "not authorized: listCollections on jobs" + by,
+		`command find requires authentication`:                       "command find requires authentication" + by,
+		`user is not allowed to do action [insert] on [jobs.leases]`: "not authorized: insert on jobs.leases" + by,
 	} {
 		documenttest.Equal(t, said, l.unauthorized(said), want)
 	}
 	for want, l := range map[string]*login{
-		"not authorized: find requires authentication (the URI names no user)":      {known: true},
-		"not authorized: find requires authentication (authenticated in $external)": {known: true, source: "$external"},
-		"not authorized: find requires authentication":                              {},
+		" (the URI names no user)":      {known: true},
+		" (authenticated in $external)": {known: true, source: "$external"},
+		"":                              {},
 	} {
-		documenttest.Equal(t, "unauthorized()", l.unauthorized("command find requires authentication"), want)
+		documenttest.Equal(t, "who()", l.who(), want)
 	}
 	f := serve(t, &fakeServer{reply: answers(map[string]bson.D{
 		"insert": commandError(codeUnauthorized, "Unauthorized", `not authorized on jobs to execute command { insert: "leases", documents: [ { _id: "w:1" } ], `+tail),
@@ -103,131 +104,149 @@ func until(t *testing.T, l *Ledger, words ...string) error {
 	}
 }
 
-func TestWithoutAPrimaryTheErrorSaysWhichMembersAnswer(t *testing.T) {
+// The driver's own picture of servers that are of no use.
+func TestWithoutAServerTheErrorSaysWhatEachAnswers(t *testing.T) {
 	t.Parallel()
-	gone, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, "Listen()", err)
-	nobody := gone.Addr().String()
-	must(t, "Close()", gone.Close())
-	f := serve(t, &fakeServer{})
-	f.greet(secondary("rs0", f.addr, f.addr, nobody))
-	l := f.open(Options{URI: "mongodb://" + f.addr + "," + nobody + "/?replicaSet=rs0"})
-	err = until(t, l, "no primary: an election? ", f.addr+" is a secondary", nobody+": connection refused")
-	wantSentinel(t, "Now()", err, nil)
-}
-
-func TestAReplicaSetThatWasNotInitiatedIsSaidToBeThat(t *testing.T) {
-	t.Parallel()
-	f := serve(t, &fakeServer{})
-	f.greet(bson.D{{Key: "ismaster", Value: false}, {Key: "isWritablePrimary", Value: false}, {Key: "isreplicaset", Value: true}})
-	for options, want := range map[string]string{
-		"?replicaSet=rs0":        "no primary: starting, or rs.initiate() wasn't called: " + f.addr + " is not in a replica set yet",
-		"?directConnection=true": f.addr + " is not in a replica set yet: starting, or rs.initiate() wasn't called",
-	} {
-		wantSentinel(t, "Now()", until(t, f.open(Options{URI: "mongodb://" + f.addr + "/" + options}), want), nil)
-	}
-}
-
-// As in containers whose members know each other by names that only they can resolve. The driver
-// leaves the URI's names for those.
-func TestANameOfAMemberThatIsNotTheURIsIsSaidToBeThat(t *testing.T) {
-	t.Parallel()
-	f := serve(t, &fakeServer{})
-	f.greet(member("db-internal.invalid:27017"))
-	err := until(t, f.open(Options{URI: "mongodb://" + f.addr + "/?replicaSet=rs0"}), "no server found: db-internal.invalid:27017: ", "(the name is from the replica set's configuration)")
-	wantSentinel(t, "Now()", err, nil)
-	l := open(t, Options{URI: "mongodb://127.0.0.1:1/?replicaSet=rs0"})
-	if err := until(t, l, "no server found: 127.0.0.1:1: connection refused"); strings.Contains(err.Error(), "configuration") {
-		t.Errorf("Now() = %v, want no word about a name that is the URI's", err)
-	}
-}
-
-func TestAWrongNameOfTheReplicaSetIsSaidToBeThat(t *testing.T) {
-	t.Parallel()
+	const nobody = "127.0.0.1:1"
 	for name, c := range map[string]struct {
 		greeting func(me string) bson.D
-		direct   string
-		others   string
-		want     string
+		hosts    string // of the URI, after the server
+		uri      string
+		want     func(me string) []string
+		try      string
 	}{
-		"another set, one of two servers": {greeting: member, others: ",127.0.0.1:1", want: " is in the replica set rs0, and the URI says replicaSet=other; 127.0.0.1:1: connection refused"},
-		"another set":                     {greeting: member, want: " is in the replica set rs0, and the URI says replicaSet=other"},
-		"another set, by direct":          {greeting: member, direct: "&directConnection=true", want: " is in the replica set rs0, and the URI says replicaSet=other"},
-		"no set":                          {greeting: func(string) bson.D { return nil }, want: " is in no replica set, and the URI says replicaSet=other: leave that out"},
+		"an election": {
+			func(me string) bson.D { return secondary("rs0", me, me, nobody) }, "," + nobody, "replicaSet=rs0",
+			func(me string) []string {
+				return []string{"no primary: an election? ", me + " is a secondary", nobody + ": connection refused"}
+			}, tryStale,
+		},
+		"a set that wasn't initiated": {
+			func(string) bson.D { return ghost }, "", "replicaSet=rs0",
+			func(me string) []string {
+				return []string{"no primary: starting, or rs.initiate() wasn't called: " + me + " is not in a replica set yet"}
+			}, tryInitiate,
+		},
+		// As in containers whose members know each other by names that only they can resolve.
+		"a name that isn't the URI's": {
+			func(string) bson.D { return member("db-internal.invalid:27017") }, "", "replicaSet=rs0",
+			func(string) []string {
+				return []string{"no server found: db-internal.invalid:27017: ", "(the name is from the replica set's configuration)"}
+			}, tryNames,
+		},
+		"another set": {
+			member, "", "replicaSet=other",
+			func(me string) []string { return []string{me + ": not in the replica set other, as the URI says"} }, trySet,
+		},
+		"another set, and one that is down": {
+			member, "," + nobody, "replicaSet=other",
+			func(me string) []string {
+				return []string{me + ": not in the replica set other, as the URI says; " + nobody + ": connection refused"}
+			}, trySet,
+		},
+		"no set": {
+			func(string) bson.D { return nil }, "", "replicaSet=other",
+			func(me string) []string { return []string{me + ": not in the replica set other"} }, trySet,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := serve(t, &fakeServer{})
 			f.greet(c.greeting(f.addr))
-			l := f.open(Options{URI: "mongodb://" + f.addr + c.others + "/?replicaSet=other" + c.direct})
-			wantSentinel(t, "Now()", until(t, l, f.addr+c.want), nil)
+			err := until(t, f.open(Options{URI: "mongodb://" + f.addr + c.hosts + "/?" + c.uri}), c.want(f.addr)...)
+			wantSentinel(t, "Now()", err, nil)
+			documenttest.Equal(t, "Remedy()", store.Remedy(err), c.try)
 		})
 	}
 }
 
-// A member is in no set before it is initiated. Later the member is down.
-func TestAMemberThatIsDownIsNotSaidToBeInNoSet(t *testing.T) {
+func TestAPictureOfTheDriversIsUnderstood(t *testing.T) {
 	t.Parallel()
-	l := &login{known: true, replicaSet: "rs0", sets: map[string]string{"db1:27017": "", "db2:27017": "other"}}
-	down := description.Server{Addr: "db1:27017", LastError: errors.New("refused")}
-	for _, c := range []struct {
-		servers []description.Server
-		want    string
+	at := func(servers ...string) string {
+		return "context deadline exceeded, current topology: { Type: ReplicaSetNoPrimary, Servers: [" + strings.Join(servers, "") + "] }"
+	}
+	const (
+		odd  = "{ Addr: db1:27017, Type: Unknown, Last error: dial tcp 10.0.0.1:27017: connect: odd { } [x] }, "
+		mute = "{ Addr: db2:27017, Type: Unknown }, "
+	)
+	for name, c := range map[string]struct {
+		hosts     []string
+		picture   string
+		want, try string
 	}{
-		{[]description.Server{down}, "db2:27017 is in the replica set other, and the URI says replicaSet=rs0; db1:27017: refused"},
-		{[]description.Server{down, {Addr: "db2:27017", LastError: errors.New("lost")}}, "no server found: db1:27017: refused; db2:27017: lost"},
+		"an arbiter answers":       {nil, at("{ Addr: db1:27017, Type: RSArbiter, Average RTT: 123 }, ", mute), "no primary: an election? db1:27017 is an arbiter; db2:27017: no answer yet", tryElection},
+		"one isn't in the set":     {nil, at("{ Addr: db1:27017, Type: RSGhost, Tag sets: [], Average RTT: 1 }, ", mute), "no primary: an election? db1:27017 is not in a replica set yet; db2:27017: no answer yet", tryElection},
+		"nobody answers":           {nil, at(odd, mute), "no server found: db1:27017: odd { } [x]; db2:27017: no answer yet", tryServer},
+		"the URI leaves out 27017": {[]string{"DB1", "db2"}, at(odd, mute), "no server found: db1:27017: odd { } [x]; db2:27017: no answer yet", tryServer},
+		"nothing":                  {nil, at(), "no server found", tryServer},
 	} {
-		got := l.noServer(description.Topology{Kind: description.TopologyKindReplicaSetNoPrimary, Servers: c.servers})
-		documenttest.Equal(t, "noServer()", got, c.want)
+		why, try := (&login{hosts: c.hosts}).noServer(c.picture)
+		documenttest.Equal(t, name, why, c.want)
+		documenttest.Equal(t, name, try, c.try)
+	}
+	for name, c := range map[string]struct {
+		err  error
+		srv  bool
+		want string
+	}{
+		"nobody answers":         {&net.OpError{Op: "dial", Err: errors.New("refused")}, false, tryServer},
+		"the connection broke":   {mongo.CommandError{Labels: []string{"NetworkError"}}, false, tryServer},
+		"the time was up":        {mongo.CommandError{Wrapped: context.DeadlineExceeded}, false, tryServer},
+		"there is no SRV record": {&net.DNSError{Err: "no such host", IsNotFound: true}, true, trySRV},
+		"the server said no":     {mongo.CommandError{Code: 10107, Message: "not primary"}, false, ""},
+		"it is none of a set":    {errors.New("h:27017 is no member of a replica set"), false, ""},
+	} {
+		documenttest.Equal(t, name, (&login{srv: c.srv}).remedy(c.err), c.want)
 	}
 }
 
-func TestAStepDownIsNoDenialAndSaidToBeThat(t *testing.T) {
-	t.Parallel()
-	stepping := commandError(10107, "NotWritablePrimary", "not primary")
-	f := serve(t, &fakeServer{reply: answers(map[string]bson.D{"saslStart": stepping, "insert": stepping, "listCollections": cursorOf()})})
-	_, err := f.open(Options{URI: "mongodb://u:p@" + f.addr + "/jobs"}).Now(within(t, patience))
-	wantSentinel(t, "Now()", err, nil) // The login met it: waiting helps.
-	documenttest.Says(t, "Now()", err, nil, "no primary: an election? (NotWritablePrimary: not primary)")
-	err = f.open(Options{}).Append(within(t, patience), storetest.Grant("job", 1))
-	wantSentinel(t, "Append()", err, nil)
-	documenttest.Says(t, "Append()", err, nil, "no primary: an election? (NotWritablePrimary: not primary)")
-	wantPlain(t, "Append()", err)
-}
-
 // A mongos finds no primary of a shard. It says that of a command, and of a write.
-func TestAShardWithoutAPrimaryIsSaidToBeThat(t *testing.T) {
+func TestAnElectionIsNoDenialAndSaidToBeThat(t *testing.T) {
 	t.Parallel()
 	const said = `Could not find host matching read preference { mode: "primary" } for set sh1`
-	for name, reply := range map[string]bson.D{
-		"a command": commandError(133, "FailedToSatisfyReadPreference", said),
-		"a write":   writeError(133, said),
+	for name, c := range map[string]struct{ login, insert bson.D }{
+		"the login": {login: commandError(10107, "NotWritablePrimary", "not primary")},
+		"a command": {insert: commandError(10107, "NotWritablePrimary", "not primary")},
+		"a shard":   {insert: commandError(133, "FailedToSatisfyReadPreference", said)},
+		"a write":   {insert: writeError(133, said)},
 	} {
-		f := serve(t, &fakeServer{reply: answers(map[string]bson.D{"insert": reply})})
-		err := f.open(Options{}).Append(within(t, patience), storetest.Grant("job", 1))
-		wantSentinel(t, name, err, nil)
-		documenttest.Says(t, name, err, nil, "no primary: an election? (", said)
+		f := serve(t, &fakeServer{reply: answers(map[string]bson.D{"saslStart": c.login, "insert": c.insert})})
+		o := Options{}
+		if c.login != nil {
+			o.URI = "mongodb://u:p@" + f.addr + "/jobs"
+		}
+		err := f.open(o).Append(within(t, patience), storetest.Grant("job", 1))
+		wantSentinel(t, name, err, nil) // Waiting helps.
+		documenttest.Says(t, name, err, nil, "no primary: an election? (")
+		wantPlain(t, name, err)
 	}
 }
 
 // Of operations that are denied the login at once, the driver tells some only that its pool was
-// cleared.
+// cleared. The operator needs the user name, even if it looks like a password.
 func TestEveryOperationIsToldThatTheLoginWasDenied(t *testing.T) {
 	t.Parallel()
+	denied := commandError(codeAuthenticationFailed, "AuthenticationFailed", "Authentication failed.")
 	for name, c := range map[string]struct {
+		login string
 		reply bson.D
 		want  error
 		says  string
 	}{
-		"a wrong password": {commandError(codeAuthenticationFailed, "AuthenticationFailed", "Authentication failed."), store.ErrDenied, "authentication failed (user u, authenticated in jobs)"},
-		"of Atlas":         {commandError(codeAtlasError, "AtlasError", "bad auth : Authentication failed."), store.ErrDenied, "authentication failed (user u, authenticated in jobs): bad auth : Authentication failed"},
-		"a full Atlas":     {commandError(codeAtlasError, "AtlasError", "you are over your space quota, using 513 MB of 512 MB"), nil, ""},
-		"a step-down":      {commandError(10107, "NotWritablePrimary", "not primary"), nil, ""},
+		"a wrong password":            {"u:h4nterS2cret", denied, store.ErrDenied, "authentication failed (user u, authenticated in jobs)"},
+		"a user like a password":      {"jobrunner2:h4nterS2cret", denied, store.ErrDenied, "(user jobrunner2, authenticated in jobs)"},
+		"an encoded user":             {"svc.jobs%40x:h4nterS2cret", denied, store.ErrDenied, "(user svc.jobs@x, authenticated in jobs)"},
+		"a user that is the password": {"h4nterS2cret:h4nterS2cret", denied, store.ErrDenied, "(user ***, authenticated in jobs)"},
+		"a short one":                 {"jobs:jobs", denied, store.ErrDenied, "(user ***, authenticated in jobs)"},
+		"of Atlas":                    {"u:h4nterS2cret", commandError(codeAtlasError, "AtlasError", "bad auth : Authentication failed."), store.ErrDenied, "authentication failed (user u, authenticated in jobs): bad auth : Authentication failed"},
+		"a proxy":                     {"u:h4nterS2cret", commandError(codeAuthenticationFailed, "AuthenticationFailed", "Authentication failed: the directory doesn't answer"), store.ErrDenied, ": the directory doesn't answer"},
+		"a full Atlas":                {"u:h4nterS2cret", commandError(codeAtlasError, "AtlasError", "you are over your space quota, using 513 MB of 512 MB"), nil, ""},
+		"a step-down":                 {"u:h4nterS2cret", commandError(10107, "NotWritablePrimary", "not primary"), nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := serve(t, &fakeServer{reply: answers(map[string]bson.D{"saslStart": c.reply})})
-			l := f.open(Options{URI: "mongodb://u:p@" + f.addr + "/jobs"})
+			l := f.open(Options{URI: "mongodb://" + c.login + "@" + f.addr + "/jobs"})
 			var wg sync.WaitGroup
 			for range 8 {
 				wg.Go(func() {
@@ -236,41 +255,15 @@ func TestEveryOperationIsToldThatTheLoginWasDenied(t *testing.T) {
 						wantSentinel(t, name, err, c.want)
 						documenttest.Says(t, name, err, nil, c.says)
 						wantPlain(t, name, err)
+						wantNoSecret(t, "Now()", err.Error()+store.Detail(err), "h4nterS2cret")
 					}
 				})
 			}
 			wg.Wait()
+			if c.want != nil {
+				wantErr(t, "Append()", l.Append(within(t, patience), storetest.Grant("job", 7)), store.ErrNotStored)
+			}
 		})
-	}
-}
-
-// The operator needs the user name, even if it looks like a password.
-func TestALoginThatFailsNamesTheUserAndNeverAPassword(t *testing.T) {
-	t.Parallel()
-	for login, want := range map[string]string{
-		"slotlease-rw:h4nterS2cret": "(user slotlease-rw, authenticated in jobs)",
-		"jobrunner2:h4nterS2cret":   "(user jobrunner2, authenticated in jobs)",
-		"svc.jobs%40x:h4nterS2cret": "(user svc.jobs@x, authenticated in jobs)",
-		"h4nterS2cret:h4nterS2cret": "(user ***, authenticated in jobs)",
-		"jobs:jobs":                 "(user ***, authenticated in jobs)",
-	} {
-		f := serve(t, &fakeServer{reply: answers(map[string]bson.D{"saslStart": commandError(codeAuthenticationFailed, "AuthenticationFailed", "Authentication failed.")})})
-		_, err := f.open(Options{URI: "mongodb://" + login + "@" + f.addr + "/jobs"}).Now(within(t, patience))
-		documenttest.Says(t, "Now()", err, store.ErrDenied, want)
-		wantNoSecret(t, "Now()", err.Error()+store.Detail(err), "h4nterS2cret")
-	}
-}
-
-// These are messages of MongoDB, Atlas, FerretDB 1.24 and a proxy.
-func TestWhatAServerSaysOfALoginIsSetApart(t *testing.T) {
-	t.Parallel()
-	for said, want := range map[string]string{
-		"Authentication failed.":                              "",
-		"bad auth : Authentication failed.":                   ": bad auth : Authentication failed",
-		"Unsupported authentication mechanism \"PLAIN\".":     ": Unsupported authentication mechanism \"PLAIN\"",
-		"Authentication failed: the directory doesn't answer": ": the directory doesn't answer",
-	} {
-		documenttest.Equal(t, said, (&login{known: true, user: "u", source: "jobs"}).loginFailed(said), "authentication failed (user u, authenticated in jobs)"+want)
 	}
 }
 
@@ -278,22 +271,9 @@ func TestALostConnectionIsNamedByItsServer(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"connection(127.0.0.1:27201[-5]) incomplete read of message header: context deadline exceeded": "127.0.0.1:27201: incomplete read of message header: context deadline exceeded",
-		"connection(db1:27017[-12]) socket was unexpectedly closed: EOF":                               "db1:27017: socket was unexpectedly closed: EOF",
 		"connection() error occurred during connection handshake: EOF":                                 "error occurred during connection handshake: EOF",
 		"nothing of that kind": "nothing of that kind",
 	} {
 		documenttest.Equal(t, text, (&login{}).message(errors.New(text)), want)
-	}
-}
-
-func TestAtlasSaysManyThingsByOneCode(t *testing.T) {
-	t.Parallel()
-	for said, want := range map[string]error{
-		"bad auth : Authentication failed.":                          store.ErrDenied,
-		"user is not allowed to do action [insert] on [jobs.leases]": store.ErrDenied,
-		"you are over your space quota, using 513 MB of 512 MB":      nil,
-	} {
-		f := serve(t, &fakeServer{reply: answers(map[string]bson.D{"insert": commandError(codeAtlasError, "AtlasError", said)})})
-		wantSentinel(t, said, f.open(Options{}).Append(within(t, patience), storetest.Grant("job", 1)), want)
 	}
 }

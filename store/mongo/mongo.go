@@ -23,7 +23,7 @@ type Ledger struct {
 	single  bool // there is one connection at most, by the URI
 	label   string
 	login   *login
-	lines   *lines // nil with the caller's client
+	hangUp  context.CancelFunc // ends the connections of a client of our own
 	anew    anew
 	skew    time.Duration
 	unsafe  bool
@@ -32,20 +32,11 @@ type Ledger struct {
 	fitness fitness
 	members *members
 	awaits  atomic.Int64 // how long a server may keep a watch waiting
-
-	watches atomic.Int64    // that have a change stream
-	crowded context.Context // ends when they are to leave their connections to others
-	crowd   context.CancelFunc
-
-	conflicts  conflicts
-	unrepeated atomic.Bool
 }
 
 var (
 	_ store.Ledger = (*Ledger)(nil)
 	_ store.Pager  = (*Ledger)(nil)
-	_ store.Warner = (*Ledger)(nil)
-	_ store.Noter  = (*Ledger)(nil)
 )
 
 // String names the collection and the hosts, never user or password.
@@ -69,9 +60,12 @@ func (l *Ledger) open(ctx context.Context, op, key string) error {
 
 // run performs an operation, which may be on a collection that isn't fit for a ledger.
 func run[T any](ctx context.Context, l *Ledger, op, key string, do func(ctx context.Context) (T, error)) (T, error) {
+	if l.copied && slices.Contains(changing, op) {
+		do = func(context.Context) (none T, _ error) { return none, errCopy }
+	}
 	return storekit.RunUnchecked(ctx, l.runner, op, key, func(ctx context.Context) (T, error) {
 		value, err := insist(ctx, do)
-		return value, l.noticed(err)
+		return value, l.seek(err)
 	})
 }
 
@@ -100,11 +94,13 @@ func (l *Ledger) Append(ctx context.Context, r store.Record) error {
 		return l.runner.Invalid("append", err)
 	}
 	key := store.Key(r.WorkerType, r.Seq)
-	var sent sending
-	_, err := onFit(sent.watch(ctx), l, "append", key, func(ctx context.Context) (none struct{}, err error) {
+	_, err := onFit(ctx, l, "append", key, func(ctx context.Context) (none struct{}, err error) {
+		if err := l.initialised(); err != nil {
+			return none, storekit.NotStored(err)
+		}
 		return none, l.foreign(ctx, r, l.insert(ctx, encode(r)))
 	})
-	return sent.judge(err, l.own)
+	return certain(err)
 }
 
 // Get returns the record at a key.
@@ -223,6 +219,10 @@ func (l *Ledger) list(ctx context.Context) ([]string, error) {
 	}
 }
 
+// heartbeatGrace is how long Close waits for the driver, whose Disconnect doesn't interrupt a heartbeat that has just begun: that
+// lasts for 10 s, or for as long as a host lets a connection wait. Then the connections are closed.
+const heartbeatGrace = 100 * time.Millisecond
+
 // Close ends the ledger; a client that was made from a URI is closed with it,
 // and operations that are under way end with an error. If ctx ends first, what is left
 // of the client ends in the background.
@@ -232,11 +232,20 @@ func (l *Ledger) Close(ctx context.Context) error {
 		if !l.own {
 			return nil
 		}
-		l.lines.closing.Store(true)
-		defer l.lines.endAll()
+		defer l.hangUp()
 		done := make(chan error, 1)
-		// The driver goes by ctx only until it waits for its heartbeats.
-		go func() { done <- l.disconnect(ctx) }()
+		ending, leave := context.WithCancel(ctx)
+		defer leave()
+		go func() { done <- l.disconnect(ending) }()
+		grace, cancel := l.fitness.clock.WithTimeout(ctx, heartbeatGrace)
+		defer cancel()
+		select {
+		case err := <-done:
+			return err
+		case <-grace.Done():
+		}
+		leave()    // It may be waiting for a primary, to end its sessions there.
+		l.hangUp() // It goes by a context only until it waits for its heartbeats.
 		select {
 		case err := <-done:
 			return err

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/slotlease/slotlease/internal/race"
+	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/internal/document"
 	"github.com/slotlease/slotlease/store/internal/documenttest"
@@ -62,7 +64,10 @@ func TestConformance(t *testing.T) {
 	uri := mongopeer.URI(t)
 	// FerretDB appends a thousand times a second. make soak runs 1,000 rounds.
 	rounds := 100
-	if race.Enabled {
+	switch {
+	case suites.Quick():
+		rounds = 10
+	case race.Enabled:
 		rounds = 40
 	}
 	storetest.Run(t, conforms(dial(t, uri), uri, rounds))
@@ -76,6 +81,9 @@ var skips = map[string]string{
 	"two paths":                            "the collection is the same, whatever the address",
 }
 
+// turns has handles by a URI and by a client in turns.
+var turns atomic.Int64
+
 // conforms gives the suite an empty database for each case, on a server.
 func conforms(client *mongo.Client, uri string, rounds int) func(*testing.T) storetest.Harness {
 	return func(t *testing.T) storetest.Harness {
@@ -85,6 +93,9 @@ func conforms(client *mongo.Client, uri string, rounds int) func(*testing.T) sto
 			Rounds: rounds,
 			Open: func(t testing.TB) store.Ledger {
 				t.Helper()
+				if turns.Add(1)%2 == 0 {
+					return open(t, Options{Client: client, Database: name})
+				}
 				return open(t, Options{URI: uri, Database: name})
 			},
 			OpenReading: func(t testing.TB) store.Ledger {
@@ -143,6 +154,7 @@ func TestCallersClientStaysOpen(t *testing.T) {
 	client := dial(t, mongopeer.URI(t))
 	name := database(t, client)
 	l := open(t, Options{Client: client, Database: name})
+	must(t, "Init()", l.Init(within(t, patience)))
 	must(t, "Append()", l.Append(within(t, patience), storetest.Grant("job", 1)))
 	wantErr(t, "Close()", l.Close(within(t, patience)), nil)
 	wantErr(t, "Append() after Close()", l.Append(within(t, patience), storetest.Grant("job", 2)), store.ErrClosed)

@@ -6,11 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strings"
 	"time"
 
 	"github.com/benbjohnson/clock"
 	"go.mongodb.org/mongo-driver/v2/bson"
-	"go.mongodb.org/mongo-driver/v2/event"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 	"go.mongodb.org/mongo-driver/v2/mongo/readconcern"
@@ -18,6 +18,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/writeconcern"
 
 	"github.com/slotlease/slotlease/store/internal/document"
+	"github.com/slotlease/slotlease/store/storekit"
 )
 
 // Where ledgers are kept unless Options or the URI say otherwise.
@@ -85,9 +86,6 @@ func Open(ctx context.Context, o Options) (*Ledger, error) {
 	if (o.URI == "") == (o.Client == nil) {
 		bad(errors.New("options: set either URI or Client"))
 	}
-	if o.ServerSkew < 0 {
-		bad(fmt.Errorf("options: ServerSkew %v must not be negative", o.ServerSkew))
-	}
 	var a address
 	if o.URI != "" {
 		var err error
@@ -95,10 +93,10 @@ func Open(ctx context.Context, o Options) (*Ledger, error) {
 		bad(err)
 		l.secrets = a.secrets
 	}
-	if o.ServerSkew != 0 && a.skew != 0 && o.ServerSkew != a.skew {
-		bad(fmt.Errorf("options: serverSkew %v in the URI and %v in Options: give one", a.skew, o.ServerSkew))
-	}
-	l.skew, l.unsafe = cmp.Or(o.ServerSkew, a.skew), o.UnsafeUnverified || a.unsafe
+	var err error
+	l.skew, err = storekit.ServerSkew(o.ServerSkew, a.skew, 0)
+	bad(err)
+	l.unsafe = o.UnsafeUnverified || a.unsafe
 	database, err := document.Pick("database", o.Database, a.database, DefaultDatabase, checkDatabase)
 	bad(err)
 	collection, err := document.Pick("collection", o.Collection, a.collection, DefaultCollection, checkCollection)
@@ -112,8 +110,7 @@ func Open(ctx context.Context, o Options) (*Ledger, error) {
 	l.fitness = fitness{clock: o.Clock, gate: make(chan struct{}, 1)}
 	client := o.Client
 	l.awaits.Store(int64(awaitsFor))
-	l.crowded, l.crowd = context.WithCancel(context.Background())
-	l.label, l.login = "client", &login{}
+	l.label, l.login = "client", &login{srv: strings.HasPrefix(a.driver, schemeSRV)}
 	l.secrets.Publish(database + "." + collection)
 	l.newRunner()
 	if o.Client == nil {
@@ -144,8 +141,12 @@ func (l *Ledger) connect(ctx context.Context, a address, appName string) (*mongo
 		return nil, fmt.Errorf("%w: %w", ctx.Err(), late)
 	}
 	l.single = o.MaxPoolSize != nil && *o.MaxPoolSize == 1
-	l.login, l.lines = loginOf(o), linesOf(o)
-	o.SetMonitor(&event.CommandMonitor{Started: noteServer}).SetServerMonitor(l.login.monitor())
+	srv := l.login.srv
+	l.login = loginOf(o, l.fitness.clock.Now())
+	l.login.srv = srv
+	l.hangUp = endable(o)
+	// Who is overloaded is left alone by the engine, which knows how long a try is of use.
+	o.SetMonitor(commandMonitor()).SetServerMonitor(l.login.monitor(l.fitness.clock)).SetMaxAdaptiveRetries(0)
 	switch {
 	case appName != "":
 		o.SetAppName(appName)
@@ -158,6 +159,31 @@ func (l *Ledger) connect(ctx context.Context, a address, appName string) (*mongo
 	}
 	l.anew.options = o
 	return client, nil
+}
+
+// dialing is a dialer for the driver.
+type dialing storekit.Dialer
+
+// DialContext connects to a server. The driver calls it.
+func (d dialing) DialContext(ctx context.Context, network, addr string) (net.Conn, error) {
+	return d(ctx, network, addr)
+}
+
+// endable makes all connections of a client with these options end when hangUp is called.
+func endable(o *options.ClientOptions) (hangUp context.CancelFunc) {
+	var d options.ContextDialer = &net.Dialer{}
+	if o.Dialer != nil {
+		d = o.Dialer
+	}
+	life, hangUp := context.WithCancel(context.Background())
+	dial := storekit.DialUntil(life, d.DialContext)
+	o.SetDialer(dialing(func(ctx context.Context, network, addr string) (net.Conn, error) {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		defer context.AfterFunc(life, cancel)()
+		return dial(ctx, network, addr)
+	}))
+	return hangUp
 }
 
 // handles are what operations go through.

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/testutil/mongopeer"
 	"github.com/slotlease/slotlease/testutil/storetest"
@@ -12,6 +13,7 @@ import (
 
 // It isn't parallel: the suite counts goroutines.
 func TestALedgerOutlivesItsServer(t *testing.T) {
+	suites.Prove(t, "it kills and pauses servers")
 	const secret = "canary-4711"
 	storetest.RunPeer(t, func(t *testing.T) storetest.PeerHarness {
 		t.Helper()

@@ -30,6 +30,9 @@ func encodePresence(p store.Presence) (bson.Raw, error) {
 
 // decodePresence reads a document, or reports false if it is none of a presence that passes its Check.
 func decodePresence(raw bson.Raw) (store.Presence, bool) {
+	if len(raw) > storekit.MaxPresence {
+		return store.Presence{}, false
+	}
 	var a attendance
 	d := bson.NewDecoder(bson.NewDocumentReader(bytes.NewReader(raw)))
 	d.SetRegistry(labelled)

@@ -46,6 +46,7 @@ func TestWorkersOnARealSetThroughElectionsAndRollbacks(t *testing.T) {
 	defer cancel()
 	for i := range 3 {
 		l := open(t, Options{URI: s.URI(""), Database: "fleet"})
+		must(t, "Init()", l.Init(within(t, patience)))
 		name := fmt.Sprint("w", i)
 		o := workerlease.Options{WorkerType: "job", InstanceID: name, Schedule: every, Priority: i}
 		ended.Go(func() {

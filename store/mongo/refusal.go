@@ -3,73 +3,76 @@ package mongo
 import (
 	"context"
 	"errors"
-	"sync/atomic"
+	"fmt"
 
+	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+	"go.mongodb.org/mongo-driver/v2/mongo/readpref"
 
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/internal/document"
 	"github.com/slotlease/slotlease/store/storekit"
 )
 
-// sending counts how often an append went out to a server.
-type sending struct{ inserts atomic.Int32 }
-
-// sendingKey is the context key of an append's sending.
-type sendingKey struct{}
-
-func (s *sending) watch(ctx context.Context) context.Context {
-	return context.WithValue(ctx, sendingKey{}, s)
+// insert adds a document by a command that the driver doesn't repeat. So a reply is that to the only insert that was sent. It
+// also works where retryable writes are refused, as by Amazon DocumentDB before 8.0.2 and Cosmos DB for MongoDB (RU).
+//
+// A client of the caller's own repeats what a server says that it didn't run because it is overloaded, unless its
+// MaxAdaptiveRetries is 0.
+func (l *Ledger) insert(ctx context.Context, doc bson.D) error {
+	return l.to().db.RunCommand(ctx, bson.D{
+		{Key: "insert", Value: l.to().coll.Name()},
+		{Key: "ordered", Value: true},
+		{Key: "writeConcern", Value: bson.D{{Key: "w", Value: "majority"}, {Key: "j", Value: true}}},
+		{Key: "documents", Value: bson.A{doc}},
+	}, options.RunCmd().SetReadPreference(readpref.Primary())).Err()
 }
 
-// noteSending is part of the driver's command monitor, and counts inserts.
-func noteSending(ctx context.Context, command string) {
-	if s, ok := ctx.Value(sendingKey{}).(*sending); ok && command == "insert" {
-		s.inserts.Add(1)
-	}
-}
-
-// judge adds store.ErrNotStored to the error of an append that surely did nothing: it was
-// denied or refused before anything was sent, as by a login that failed, or it was sent once,
-// and the server refused it for lack of a right, or for what the collection is. A server checks
-// rights before it runs a command:
+// certain adds store.ErrNotStored to the error of an append that surely stored nothing: the login was denied before it was
+// sent, or the server refused it for lack of a right, or for what the collection is. A server checks rights before it runs a
+// command:
 // https://github.com/mongodb/mongo/blob/master/src/mongo/db/auth/README.md
 //
-// A refusal says nothing about an earlier try. The driver repeats a write whose connection was
-// lost, and the first one may have been stored. watched is false for a client of the caller's
-// own, whose sendings aren't counted.
-func (s *sending) judge(err error, watched bool) error {
-	denied := errors.Is(err, store.ErrDenied)
-	if !watched || !denied && !errors.Is(err, store.ErrRefused) {
-		return err
+// With a write-concern error beside it, a refusal is no proof: it says that something wasn't confirmed.
+func certain(err error) error {
+	if (errors.Is(err, store.ErrDenied) || errors.Is(err, store.ErrRefused)) && !unsure(err) {
+		return storekit.NotStored(err)
 	}
-	_, unconfirmed := errors.AsType[mongo.WriteException](err)
-	switch n := s.inserts.Load(); {
-	case n == 0:
-	case n == 1 && denied && !unconfirmed && !isLogin(err) && hasCode(err, codeUnauthorized, codeAtlasError):
-	case n == 1 && keptOut(err):
-	default:
-		return err
-	}
-	return storekit.NotStored(err)
+	return err
 }
 
-// keptOut reports that an error is the reply of a server which didn't insert a record because of
-// what the collection is: a view, a time series, or one with a validator or a unique index that
-// keeps the record out. writeErrors are those of writes that failed:
-// https://www.mongodb.com/docs/manual/reference/command/insert/#mongodb-data-insert.writeErrors
-//
-// Or the record's key is that of a foreign document.
-//
-// With a write-concern error beside it, a reply is no proof: it says that something wasn't
-// confirmed.
-func keptOut(err error) bool {
-	if k, ok := errors.AsType[keyKept](err); ok {
-		we, refused := errors.AsType[mongo.WriteException](k.reply)
-		return refused && we.WriteConcernError == nil && len(we.WriteErrors) == 1 || isReply(k.reply)
+// unsure reports a reply that has a write-concern error.
+func unsure(err error) bool {
+	we, ok := errors.AsType[mongo.WriteException](err)
+	return ok && we.WriteConcernError != nil
+}
+
+// foreign looks for a document of another worker type at a key that was taken, where reads ask for the records of one
+// worker type: they don't show it, and workers would try that key for ever. Only a foreign program can have written it.
+func (l *Ledger) foreign(ctx context.Context, r store.Record, err error) error {
+	if err == nil || l.fitness.shape() != byType || !errors.Is(meaning(err), store.ErrConflict) || unsure(err) {
+		return err
 	}
-	if we, ok := errors.AsType[mongo.WriteException](err); ok {
-		return we.WriteConcernError == nil && len(we.WriteErrors) == 1 && unfitReply(err, we.WriteErrors[0].Code) != nil
+	key, fields := bson.E{Key: fieldID, Value: store.Key(r.WorkerType, r.Seq)}, bson.D{{Key: document.WorkerType, Value: 1}}
+	// A lost race, which the shard of the worker type shows alone. The others may be without a primary.
+	if ours, failed := first(ctx, l.to().coll, l.target(bson.D{key}, r.WorkerType), fields); failed != nil || ours != nil {
+		return err
 	}
-	ce, ok := errors.AsType[mongo.CommandError](err)
-	return ok && isReply(err) && unfitReply(err, int(ce.Code)) != nil
+	// All shards are asked. Another than that of the worker type may have the key, too.
+	cursor, failed := l.to().coll.Find(ctx, bson.D{key}, options.Find().SetProjection(fields))
+	if failed != nil {
+		return err
+	}
+	var found []bson.Raw
+	if cursor.All(ctx, &found) != nil || len(found) == 0 {
+		return err
+	}
+	var other string
+	for _, raw := range found {
+		if other, _ = raw.Lookup(document.WorkerType).StringValueOK(); other == r.WorkerType {
+			return err
+		}
+	}
+	return fmt.Errorf("%w: a document whose %s is %.80q has this key: remove it", store.ErrRefused, document.WorkerType, other)
 }

@@ -1,8 +1,10 @@
 package mongo
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -11,12 +13,12 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/readpref"
 
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/storekit"
 )
 
-var _ store.RightsChecker = (*Ledger)(nil)
-
-// CheckRights returns store.ErrDenied if the user has no right to insert, and nil if it has, or
-// if the server doesn't tell. Any other error leaves it open, as that of a server which steps down.
+// CheckRights returns store.ErrDenied if the user has no right to insert, store.ErrMissing if there is no such collection,
+// and else nil, also if the server doesn't tell. Any other error leaves it open, as that of
+// a server which steps down.
 // It stores nothing. It costs one command, and a second one if the right seems to be missing.
 //
 // connectionStatus needs no rights. It lists the user's even on a server that demands none of
@@ -30,9 +32,18 @@ func (l *Ledger) CheckRights(ctx context.Context) error {
 		if err == nil {
 			err = l.mayInsert(ctx, status)
 		}
-		return none, err
+		return none, cmp.Or(err, l.initialised())
 	})
 	return err
+}
+
+// initialised is the error of a collection that isn't there, as the newest look has it. An insert would create it, perhaps in
+// a database that nobody has meant, where a worker would have leases of its own.
+func (l *Ledger) initialised() error {
+	if there, _ := l.fitness.state(); !there {
+		return fmt.Errorf("%w: there is no collection %s", store.ErrMissing, l.namespace())
+	}
+	return nil
 }
 
 // rights is the server's reply about the rights of the user; nil if it doesn't know the command, or doesn't answer
@@ -115,4 +126,84 @@ func items(v bson.RawValue) []bson.RawValue {
 	}
 	values, _ := array.Values()
 	return values
+}
+
+// noDocument matches none, whatever there is.
+var noDocument = bson.D{{Key: fieldID, Value: bson.D{{Key: "$in", Value: bson.A{}}}}}
+
+// rights are the rows of what workers do, tried on no document.
+func (x *exam) rights() []storekit.Check {
+	to := x.to()
+	grant := func(actions, coll, role string) string {
+		return fmt.Sprintf("grant %s on %s.%s, or the role %s on %s", actions, to.db.Name(), coll, role, to.db.Name())
+	}
+	return []storekit.Check{
+		{Name: store.CheckAppend, Level: store.LevelFail, Grant: grant("insert", to.coll.Name(), "readWrite"), Ask: func(ctx context.Context) (string, error) {
+			status, err := x.Ledger.rights(ctx)
+			if err != nil {
+				return "", err
+			}
+			x.status.Store(&status)
+			if users, _ := status.LookupErr("authInfo", "authenticatedUsers"); status == nil || len(items(users)) == 0 {
+				return "not denied (the server names no user and no rights)", x.mayInsert(ctx, status)
+			}
+			return "granted", x.mayInsert(ctx, status)
+		}},
+		{Name: store.CheckRead, Level: store.LevelFail, Grant: grant("find", to.coll.Name(), "readWrite"), Ask: func(ctx context.Context) (string, error) {
+			_, err := first(ctx, to.coll, noDocument, projection)
+			return "granted", err
+		}},
+		{Name: store.CheckTrim, Level: store.LevelWarn, Grant: grant("remove", to.coll.Name(), "readWrite"), Ask: func(ctx context.Context) (string, error) {
+			_, err := to.coll.DeleteMany(ctx, noDocument)
+			return "granted", err
+		}},
+		{Name: store.CheckRoster, Level: store.LevelWarn, Grant: grant("find, insert, update and remove", x.roster().Name(), "readWrite"), Ask: func(ctx context.Context) (string, error) {
+			return "granted", x.onRosterMay(ctx)
+		}},
+		{Name: CheckHints, Level: store.LevelWarn, Grant: grant("changeStream and find", to.coll.Name(), "read"), Ask: x.hints},
+	}
+}
+
+// late is what becomes of workers without hints.
+const late = "workers look for a released lease when its part ends, which takes seconds"
+
+// hints begins a change stream, as a worker with FailoverWithin does.
+func (x *exam) hints(ctx context.Context) (string, error) {
+	undated, stop := withoutDate(ctx)
+	defer stop()
+	stream, err := x.begin(undated)
+	switch {
+	case errors.Is(err, errors.ErrUnsupported):
+		return "there are no change streams here: " + late, nil
+	case errors.Is(meaning(err), store.ErrDenied):
+		return "", fmt.Errorf("%w: %s", err, late)
+	case err != nil:
+		return "", err
+	}
+	_ = stream.Close(undated)
+	if x.server.Load().router {
+		return "granted; through a router hints wait for the no-ops of idle shards (periodicNoopIntervalSecs)", nil
+	}
+	return "granted", nil
+}
+
+// onRosterMay returns the server's denial of what workers do on the roster.
+func (x *exam) onRosterMay(ctx context.Context) error {
+	roster := x.roster()
+	cursor, err := roster.Find(ctx, noDocument, options.Find().SetLimit(1))
+	if err != nil {
+		return err
+	}
+	_ = cursor.Close(ctx)
+	if _, err := roster.UpdateMany(ctx, noDocument, bson.D{{Key: "$set", Value: bson.D{{Key: "x", Value: 1}}}}); err != nil {
+		return err
+	}
+	if _, err := roster.DeleteMany(ctx, noDocument); err != nil {
+		return err
+	}
+	status := x.status.Load()
+	if status != nil && lacks(*status, x.to().db.Name(), roster.Name(), "insert") && !lacks(*status, x.to().db.Name(), x.to().coll.Name(), "insert") {
+		return fmt.Errorf("%w: no right to insert into %s.%s", store.ErrDenied, x.to().db.Name(), roster.Name())
+	}
+	return nil
 }

@@ -98,7 +98,7 @@ func (l *Ledger) Leave(ctx context.Context, workerType string, ids []string) err
 	})
 }
 
-// Presences lists the presences of a worker type, or of all, with one find.
+// Presences lists the presences of a worker type, or of all, with one find. The server sends them in batches of 16 MB at most.
 func (l *Ledger) Presences(ctx context.Context, workerType string) ([]store.Presence, error) {
 	filter := bson.D{}
 	if workerType != "" {
@@ -139,14 +139,4 @@ func (l *Ledger) createRoster(ctx context.Context) error {
 		return fmt.Errorf("create %s%s: %w", l.namespace(), rosterSuffix, err)
 	}
 	return nil
-}
-
-// Attend fails.
-func (c *memberCopy) Attend(ctx context.Context, _ []store.Presence) error {
-	return c.failed(ctx, "attend", "", errCopy)
-}
-
-// Leave fails.
-func (c *memberCopy) Leave(ctx context.Context, workerType string, _ []string) error {
-	return c.failed(ctx, "leave", workerType, errCopy)
 }

@@ -2,14 +2,9 @@ package mongo
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
-	"go.mongodb.org/mongo-driver/v2/mongo/options"
-	"go.mongodb.org/mongo-driver/v2/mongo/readpref"
-	"go.mongodb.org/mongo-driver/v2/x/mongo/driver"
 
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/storekit"
@@ -109,16 +104,12 @@ func (l *Ledger) lookAtCosmosKey(ctx context.Context) (layout, error) {
 func (l *Ledger) lookAtListedKey(ctx context.Context) (layout, error) {
 	ctx, cancel := withoutDate(ctx)
 	defer cancel()
-	cursor, err := l.to().db.ListCollections(ctx, bson.D{{Key: "name", Value: l.to().coll.Name()}})
-	if err != nil {
-		if tolerate(err) != nil {
-			return whole, err
-		}
-		return unknown(whole, fmt.Sprintf("can't find out how %s is sharded", l.namespace()), "grant the action listCollections")
-	}
-	var found []bson.Raw
-	if err := cursor.All(ctx, &found); err != nil || len(found) == 0 {
+	found, err := listing(ctx)(l.to().db.ListCollections(ctx, bson.D{{Key: "name", Value: l.to().coll.Name()}}))
+	switch {
+	case tolerate(err) != nil || err == nil && len(found) == 0:
 		return whole, err
+	case err != nil:
+		return unknown(whole, fmt.Sprintf("can't find out how %s is sharded", l.namespace()), "grant the action listCollections")
 	}
 	return l.keyed(found[0].Lookup("info", "shardKey"))
 }
@@ -149,30 +140,4 @@ func unknown(assumed layout, why, remedy string) (layout, error) {
 	return assumed, unverified{storekit.Flaw{
 		Check: CheckSharding, What: why, Remedy: remedy + "accept the danger with unsafeUnverified=true in the URI (Options.UnsafeUnverified)",
 	}.Refuse()}
-}
-
-// insert adds a document. Where the driver's own repetition of writes isn't supported, as
-// by Amazon DocumentDB before 8.0.2 (error 301) and Cosmos DB for MongoDB (RU), it sends
-// the command as one that isn't repeated, as retryWrites=false would.
-func (l *Ledger) insert(ctx context.Context, doc bson.D) error {
-	if !l.unrepeated.Load() {
-		_, err := l.to().coll.InsertOne(ctx, doc)
-		if !refusesRepetition(err) {
-			return err
-		}
-		l.unrepeated.Store(true)
-	}
-	return l.to().db.RunCommand(ctx, bson.D{
-		{Key: "insert", Value: l.to().coll.Name()},
-		{Key: "ordered", Value: true},
-		{Key: "writeConcern", Value: bson.D{{Key: "w", Value: "majority"}, {Key: "j", Value: true}}},
-		{Key: "documents", Value: bson.A{doc}},
-	}, options.RunCmd().SetReadPreference(readpref.Primary())).Err()
-}
-
-// refusesRepetition reports whether a server refused an insert only because the driver
-// would repeat it. In MongoDB, 301 is another error, so the text decides.
-func refusesRepetition(err error) bool {
-	return errors.Is(err, driver.ErrUnsupportedStorageEngine) ||
-		err != nil && isAnswer(err) && strings.Contains(err.Error(), "Retryable writes are not supported")
 }

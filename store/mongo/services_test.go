@@ -1,7 +1,6 @@
 package mongo
 
 import (
-	"errors"
 	"testing"
 	"time"
 
@@ -56,31 +55,16 @@ func cosmosDB(t *testing.T, key bson.D) *fakeServer {
 	if key != nil {
 		collection = append(collection, bson.E{Key: "shardKeyDefinition", Value: key})
 	}
-	f := serve(t, &fakeServer{reply: withoutRetries(map[string]bson.D{"customAction": collection, "listCollections": listed()},
-		commandError(2, "BadValue", `Retryable writes are not supported. Please disable retryable writes by specifying "retrywrites=false" in the connection string or an equivalent driver specific config.`))})
+	f := serve(t, &fakeServer{reply: func(name string, command bson.Raw) bson.D {
+		if _, err := command.LookupErr("txnNumber"); err == nil {
+			return commandError(2, "BadValue", "Retryable writes are not supported.") // Amazon DocumentDB says so by 301.
+		}
+		return map[string]bson.D{"customAction": collection, "listCollections": listed()}[name]
+	}})
 	greeting := member(f.addr)
 	greeting[0].Value = "globaldb"
 	f.greet(append(greeting, bson.E{Key: "logicalSessionTimeoutMinutes", Value: int32(30)}))
 	return f
-}
-
-// amazonDB is Amazon DocumentDB 5.0: a replica set that refuses retryable writes with 301
-// (github.com/aws-samples/amazon-documentdb-samples/pull/4).
-func amazonDB(t *testing.T, replies map[string]bson.D) *fakeServer {
-	t.Helper()
-	f := serve(t, &fakeServer{reply: withoutRetries(replies, commandError(301, "", "Retryable writes are not supported"))})
-	f.greet(append(member(f.addr), bson.E{Key: "logicalSessionTimeoutMinutes", Value: int32(30)}))
-	return f
-}
-
-// withoutRetries answers inserts that the driver may repeat with a refusal.
-func withoutRetries(replies map[string]bson.D, refusal bson.D) func(name string, command bson.Raw) bson.D {
-	return func(name string, command bson.Raw) bson.D {
-		if _, err := command.LookupErr("txnNumber"); err == nil {
-			return refusal
-		}
-		return replies[name]
-	}
 }
 
 func TestServicesWithAClockOfTheirFrontEndsNeedASkew(t *testing.T) {
@@ -187,70 +171,5 @@ func TestAShardKeyThatCantBeFoundOutIsRefused(t *testing.T) {
 		documenttest.Says(t, name+": Append()", err, store.ErrRefused, "can't find out how", "UnsafeUnverified")
 		err = f.open(Options{ServerSkew: time.Millisecond, UnsafeUnverified: true}).Append(within(t, patience), storetest.Grant("job", 1))
 		wantErr(t, name+": Append() that accepts the danger", err, nil)
-	}
-}
-
-func TestAServiceWithoutRetryableWritesNeedsNoOption(t *testing.T) {
-	t.Parallel()
-	dup := writeError(codeDuplicate, "E11000 duplicate key error collection: WorkerProcess.WorkerLeases index: _id_")
-	for _, c := range []struct {
-		name   string
-		start  func(t *testing.T) *fakeServer
-		second error
-		third  error
-	}{
-		{name: "Cosmos DB", start: func(t *testing.T) *fakeServer { t.Helper(); return cosmosDB(t, nil) }},
-		{name: "Amazon DocumentDB", start: func(t *testing.T) *fakeServer { t.Helper(); return amazonDB(t, nil) }},
-		{
-			name: "Amazon DocumentDB, a key that is taken", second: store.ErrConflict, third: store.ErrConflict,
-			start: func(t *testing.T) *fakeServer { t.Helper(); return amazonDB(t, map[string]bson.D{"insert": dup}) },
-		},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			f := c.start(t)
-			l := f.open(Options{URI: "mongodb://" + f.addr + "/?directConnection=true"})
-			if err := l.Append(within(t, patience), storetest.Grant("job", 1)); !errors.Is(err, c.second) {
-				t.Errorf("Append() = %v, want %v", err, c.second)
-			}
-			documenttest.Equal(t, "inserts sent for the first append", len(f.sent("insert")), 2)
-			if err := l.Append(within(t, patience), storetest.Grant("job", 2)); !errors.Is(err, c.third) {
-				t.Errorf("Append() once more = %v, want %v", err, c.third)
-			}
-			sent := f.sent("insert")
-			documenttest.Equal(t, "inserts sent for two appends", len(sent), 3)
-			for _, s := range sent[1:] {
-				w, _ := s.Lookup("writeConcern", "w").StringValueOK()
-				j, _ := s.Lookup("writeConcern", "j").BooleanOK()
-				if _, err := s.LookupErr("txnNumber"); err == nil || w != "majority" || !j {
-					t.Errorf("sent %s, want no txnNumber, and write concern majority with journal", s)
-				}
-			}
-		})
-	}
-}
-
-// A write that isn't repeated is unconfirmed, too, if a majority didn't confirm it.
-func TestAnAppendThatIsntRepeatedHasTheSameErrors(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
-		reply bson.D
-		want  error
-	}{
-		"not confirmed":   {unconfirmed(64, "waiting for replication timed out"), nil},
-		"no right":        {commandError(codeUnauthorized, "Unauthorized", "not authorized"), store.ErrDenied},
-		"validator":       {writeError(codeValidationFailure, "Document failed validation"), store.ErrRefused},
-		"throttled":       {writeError(codeThrottled, "RetryAfterMs=34"), store.ErrThrottled},
-		"key, and not":    {append(writeError(codeDuplicate, "E11000"), unconfirmed(64, "timed out")[2]), store.ErrConflict},
-		"another failure": {commandError(91, "ShutdownInProgress", "shutting down"), nil},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			f := amazonDB(t, map[string]bson.D{"insert": c.reply})
-			l := f.open(Options{URI: "mongodb://" + f.addr + "/?directConnection=true"})
-			for range 2 {
-				wantSentinel(t, "Append()", l.Append(within(t, patience), storetest.Grant("job", 1)), c.want)
-			}
-		})
 	}
 }

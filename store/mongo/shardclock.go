@@ -13,6 +13,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/readpref"
 
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/storekit"
 )
 
 // clockCollection needn't exist. What isn't sharded, or isn't there, is asked of the
@@ -38,7 +39,7 @@ func (l *Ledger) shardNow(ctx context.Context) (store.Stamp, error) {
 			return l.shardStamp(found, l.namespace(), err)
 		}
 		// It was sharded since the last look.
-		if err := l.inspectShards(ctx, genuine); err != nil {
+		if _, err := l.inspect(ctx); err != nil {
 			return store.Stamp{}, err
 		}
 		if l.fitness.shape() == whole {
@@ -62,7 +63,7 @@ func (l *Ledger) shardStamp(found []reading, namespace string, err error) (store
 		return store.Stamp{}, fmt.Errorf("%w: %s is on %d shards", store.ErrRefused, namespace, len(found))
 	}
 	s := l.stamp(found[0].at, found[0].host, true)
-	s.Skew = l.fitness.apart().skew(s.Skew)
+	s.Skew = l.fitness.last().spread.Skew(s.Skew)
 	return s, nil
 }
 
@@ -98,33 +99,11 @@ func (l *Ledger) clocksOf(ctx context.Context, c *mongo.Collection, which *readp
 // ppm, as package timeline assumes.
 const drift = lookAtShardsAgain / 500
 
-// spread is how far the clocks of two shards are apart: surely least, and at most most.
+// spread is how far the clocks of shards are apart.
 type spread struct {
-	least, most time.Duration
-	one, other  string
-	failed      bool // to compare them anew
-}
+	storekit.Distance
 
-// spreadOf compares readings that were all made within a time.
-func spreadOf(found []reading, within time.Duration) (widest spread) {
-	for i, a := range found {
-		for _, b := range found[:i] {
-			apart := a.at.Sub(b.at).Abs()
-			if least := apart - within; least > widest.least {
-				widest = spread{least: least, most: apart + within + time.Millisecond + drift, one: b.host, other: a.host}
-			}
-		}
-	}
-	return widest
-}
-
-// skew is what is assumed, unless it was seen to be wrong. The primary shard, whose clock
-// counts, may become any other.
-func (s spread) skew(assumed time.Duration) time.Duration {
-	if s.least > assumed {
-		return s.most
-	}
-	return assumed
+	failed bool // to compare them anew
 }
 
 // compareShards compares the clocks of all shards that have a part of the collection and
@@ -136,29 +115,28 @@ func (l *Ledger) compareShards(ctx context.Context) spread {
 	all, err := l.clocksOf(ctx, l.to().coll, readpref.PrimaryPreferred())
 	fixed, other := l.clocksOf(ctx, l.to().db.Collection(clockCollection), readpref.PrimaryPreferred())
 	if err != nil || other != nil {
-		last := l.fitness.apart()
-		last.failed, last.most = true, last.most+drift
+		last := l.fitness.last().spread
+		last.failed, last.Most = true, last.Most+drift
 		return last
 	}
-	return spreadOf(append(all, fixed...), l.fitness.clock.Since(began))
-}
-
-// apart is how far shards' clocks were apart at the last look.
-func (f *fitness) apart() spread {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.spread
+	took := l.fitness.clock.Since(began)
+	known := map[string]storekit.Ahead{}
+	for _, r := range append(all, fixed...) {
+		ahead := r.at.Sub(began)
+		known[r.host] = storekit.Ahead{Least: ahead - took, Most: ahead + time.Millisecond}
+	}
+	d := storekit.Apart(known)
+	d.Most += drift
+	return spread{Distance: d}
 }
 
 // shardWarning names two shards whose clocks differ by more than is assumed, or says that they
 // couldn't be compared.
 func (l *Ledger) shardWarning() string {
 	assumed := l.stamp(time.Time{}, "", true).Skew
-	switch s := l.fitness.apart(); {
-	case s.failed && s.least <= assumed:
-		return fmt.Sprintf("the clocks of the shards can't be compared, and are assumed to differ by %v at most: see that every shard has a member that answers, and that collStats is granted on %s and on %s", assumed, l.namespace(), l.to().db.Name()+"."+clockCollection)
-	case s.least > assumed:
-		return fmt.Sprintf("the clocks of %s and %s differ by %v or more, and are assumed to differ by %v at most: synchronise them", s.one, s.other, s.least, assumed)
+	s := l.fitness.last().spread
+	if exceeds := s.Exceeds(assumed); exceeds != "" || !s.failed {
+		return exceeds
 	}
-	return ""
+	return fmt.Sprintf("the clocks of the shards can't be compared, and are assumed to differ by %v at most: see that every shard has a member that answers, and that collStats is granted on %s and on %s", assumed, l.namespace(), l.to().db.Name()+"."+clockCollection)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/slotlease/slotlease/testutil/storetest"
 )
 
-// docs/mongodb.md multiplies these by the operations of a slot.
+// docs/stores/mongodb.md multiplies these by the operations of a slot.
 func TestOperationsOnAShardedCollectionCostAsManyCommandsAsElsewhere(t *testing.T) {
 	t.Parallel()
 	for field, allShards := range map[string]map[string]int{

@@ -8,6 +8,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
+	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/store/internal/document"
 	"github.com/slotlease/slotlease/store/internal/documenttest"
 	"github.com/slotlease/slotlease/testutil/mongopeer"
@@ -36,6 +37,7 @@ func TestIDsThatAreNoKeysHideNoRecord(t *testing.T) {
 	t.Parallel()
 	l, c := onPeer(t)
 	ctx := within(t, 2*time.Minute)
+	must(t, "Init()", l.Init(ctx))
 	documenttest.OddIDs(ctx, t, l, func() {
 		// Above all keys, between keys, below all keys, and of other types.
 		insertIDs(t, c, "job:zzz", "job:00000000000000000005\n", "job:00000000000000000004x", "job:0000000000000000000", "job:", "job;", "job", int64(7), bson.NewObjectID())
@@ -47,6 +49,7 @@ func TestIDsThatAreNoKeysHideNoRecord(t *testing.T) {
 }
 
 func TestWorkerTypesAmongManyOddIDs(t *testing.T) {
+	suites.Prove(t, "it plants thousands of documents")
 	t.Parallel()
 	l, c := onPeer(t)
 	insertIDs(t, c, "", ":")

@@ -2,7 +2,10 @@ package mongo
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"net"
+	"os"
 	"strings"
 	"time"
 
@@ -21,11 +24,7 @@ func describe(strays []skew.Stray, assumed time.Duration) string {
 		if s.Ahead < 0 {
 			way = "behind"
 		}
-		unit := 100 * time.Millisecond
-		if s.Ahead.Abs() < time.Second {
-			unit = 10 * time.Millisecond
-		}
-		which = append(which, fmt.Sprintf("the clock of %s is %v %s that of %s", s.Server, s.Ahead.Abs().Round(unit), way, s.Of))
+		which = append(which, fmt.Sprintf("the clock of %s is %v %s that of %s", s.Server, s.Ahead.Abs().Round(100*time.Millisecond), way, s.Of))
 	}
 	return fmt.Sprintf("%s, more than the %v that are assumed: synchronise the servers' clocks; until then all time is as uncertain as that, and short slots may be lost",
 		strings.Join(which, ", "), assumed)
@@ -61,3 +60,14 @@ func (l *Ledger) Warning() string { return cmp.Or(l.members.warning(), l.shardWa
 // Note names the members of the replica set that didn't answer when they were asked for their
 // clock last, and says why: they are down, or have names that lead elsewhere here. It asks nobody.
 func (l *Ledger) Note() string { return storekit.OneLine(l.secrets.Scrub(l.members.note())) }
+
+// root is what happened to a connection, without the operation and the address.
+func root(err error) error {
+	if e, ok := errors.AsType[*os.SyscallError](err); ok {
+		return e.Err
+	}
+	if e, ok := errors.AsType[*net.OpError](err); ok {
+		return e.Err
+	}
+	return err
+}

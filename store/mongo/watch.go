@@ -11,7 +11,6 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 	"go.mongodb.org/mongo-driver/v2/mongo/readpref"
-	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/topology"
 
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/internal/document"
@@ -41,25 +40,14 @@ func (l *Ledger) Watch(ctx context.Context, changed func(workerType string)) err
 	both, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(l.runner.Life(), cancel)()
-	defer context.AfterFunc(l.crowded, cancel)()
 	err := l.watch(outsideSessions(both), changed)
 	switch {
 	case ctx.Err() != nil:
 		return fmt.Errorf("mongo: watch: %w", fault.Ended(ctx))
 	case l.runner.Closed():
 		return fmt.Errorf("mongo: watch: %w", store.ErrClosed)
-	case l.crowded.Err() != nil:
-		return fmt.Errorf("mongo: watch: %w: it needs a connection for itself, and an operation waited for one in vain: give the client a larger maxPoolSize", errors.ErrUnsupported)
 	}
 	return err
-}
-
-// yield ends the watches for good if an operation beside them got no connection of the pool. A client of
-// the caller's own doesn't say how many it may have, and others may watch by it, too.
-func (l *Ledger) yield(err error) {
-	if _, ok := errors.AsType[topology.WaitQueueTimeoutError](err); ok && l.watches.Load() > 0 {
-		l.crowd()
-	}
 }
 
 func (l *Ledger) watch(ctx context.Context, changed func(workerType string)) error {
@@ -67,8 +55,6 @@ func (l *Ledger) watch(ctx context.Context, changed func(workerType string)) err
 	if err != nil {
 		return err
 	}
-	l.watches.Add(1)
-	defer l.watches.Add(-1)
 	defer func() {
 		// Its cursor would stay in the server for minutes.
 		ctx, cancel := l.within(context.WithoutCancel(ctx), answersIn)
@@ -115,7 +101,7 @@ func (l *Ledger) begin(ctx context.Context) (*mongo.Cursor, error) {
 	if l.single {
 		return nil, fmt.Errorf("%w: it needs a connection for itself, and the URI says maxPoolSize=1", errors.ErrUnsupported)
 	}
-	if l.copied || l.fitness.service() == cosmosRU {
+	if l.copied || l.fitness.last().is == cosmosRU {
 		// Cosmos DB's streams have other options, and are paid for by each question:
 		// https://learn.microsoft.com/azure/cosmos-db/mongodb/change-streams
 		return nil, errors.ErrUnsupported
@@ -156,6 +142,7 @@ func (l *Ledger) next(ctx context.Context, stream *mongo.Cursor, asked time.Time
 	took := l.fitness.clock.Since(asked)
 	switch err = stream.Err(); {
 	case err == nil && stream.ID() == 0:
+		l.fitness.renew()
 		err = fmt.Errorf("the change stream of %s has ended: the collection was dropped or renamed", l.namespace())
 	case mongo.IsTimeout(err) && limited.Err() == nil && took < awaits:
 		l.awaits.Store(int64(max(took/2, emptyGap)))

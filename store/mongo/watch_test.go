@@ -13,9 +13,9 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
+	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/internal/documenttest"
-	"github.com/slotlease/slotlease/testutil/mongopeer"
 	"github.com/slotlease/slotlease/testutil/storetest"
 )
 
@@ -111,6 +111,7 @@ func TestAWatchHearsOfReleasesThroughElections(t *testing.T) {
 }
 
 func TestAnIdleWatchCostsTwoCommandsAMinute(t *testing.T) {
+	suites.Prove(t, "it waits for half a minute")
 	t.Parallel()
 	onASet(t, func(t *testing.T, s *fakeReplicaSet, a, _ *Ledger) {
 		counted := func() int {
@@ -168,6 +169,9 @@ func TestAWatchEndsWhenTheServerCanNotGoOn(t *testing.T) {
 		"a service without them":               {begin: commandError(codeNotImplemented, "NotImplemented", "not implemented"), want: errors.ErrUnsupported},
 		"no right to":                          {begin: commandError(codeUnauthorized, "Unauthorized", `not authorized on jobs to execute command { aggregate: "leases", pipeline: [ { $changeStream: {} } ] }`), want: store.ErrDenied, says: "not authorized: changeStream on jobs.leases"},
 		"a server that has other troubles":     {begin: commandError(1, "InternalError", "out of memory"), says: "out of memory"},
+		"a cursor that isn't found":            {more: commandError(43, "CursorNotFound", "cursor id 7 not found"), says: "not found"},
+		"a stream that falls off the log":      {more: commandError(136, "CappedPositionLost", "CollectionScan died"), says: "died"},
+		"an odd error under way":               {more: commandError(2, "BadValue", "CollectionScan died"), says: "died"},
 		"an error under way":                   {more: commandError(96, "OperationFailed", "the resume point may no longer be in the oplog"), says: "resume point"},
 		"a collection that is dropped":         {more: bson.D{{Key: "ok", Value: 1.0}, {Key: "cursor", Value: bson.D{{Key: "id", Value: int64(0)}, {Key: "ns", Value: "jobs.leases"}, {Key: "nextBatch", Value: bson.A{}}}}}, says: "dropped or renamed"},
 		"a service with streams of its own":    {begin: commandError(1, "InternalError", "must not be asked"), want: errors.ErrUnsupported},
@@ -197,8 +201,44 @@ func TestAWatchEndsWhenTheServerCanNotGoOn(t *testing.T) {
 			if err == nil || !strings.HasPrefix(err.Error(), "mongo: watch: ") || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("Watch() = %v, want it to say %q", err, c.says)
 			}
+			documenttest.Equal(t, "getMore", len(f.sent("getMore")), map[bool]int{true: 1}[c.more != nil])
 		})
 	}
+}
+
+// What was acknowledged is lost with a collection that is dropped, whatever there is in its place.
+func TestAStampNamesTheCollectionThatTookTheDroppedOnesPlace(t *testing.T) {
+	t.Parallel()
+	f := &fakeServer{}
+	uuid := atomic.Int32{}
+	more := begun(func() bson.D {
+		uuid.Store(1)
+		return bson.D{{Key: "ok", Value: 1.0}, {Key: "cursor", Value: bson.D{{Key: "id", Value: int64(0)}, {Key: "ns", Value: "jobs.leases"}, {Key: "nextBatch", Value: bson.A{}}}}}
+	})
+	f.reply = func(name string, command bson.Raw) bson.D {
+		switch name {
+		case "listCollections":
+			entry := append(collectionEntry("collection", nil), bson.E{Key: "info", Value: bson.D{{Key: "uuid", Value: bson.Binary{Subtype: 4, Data: []byte{byte(uuid.Load())}}}}})
+			return cursorOf(entry)
+		case "find":
+			return cursorOf()
+		}
+		return more(name, command)
+	}
+	serve(t, f)
+	l := f.open(Options{URI: "mongodb://" + f.addr + "/jobs?collection=leases"})
+	history := func() string {
+		_, _, err := l.Tail(within(t, patience), "job", 1)
+		must(t, "Tail()", err)
+		s, err := l.Now(within(t, patience))
+		must(t, "Now()", err)
+		return s.History
+	}
+	documenttest.Equal(t, "history", history(), "00")
+	if err := l.Watch(within(t, patience), func(string) {}); err == nil || !strings.Contains(err.Error(), "dropped or renamed") {
+		t.Errorf("Watch() = %v, want that the collection was dropped", err)
+	}
+	documenttest.Equal(t, "history after the collection was dropped", history(), "01")
 }
 
 // paced is the real clock, but for timers, which go by another one.
@@ -251,46 +291,15 @@ func TestAServerWithoutPatienceIsAskedOnceASecond(t *testing.T) {
 // A watch keeps a connection of the pool for itself, for which no other operation may have to wait.
 func TestAWatchTakesNoConnectionFromOthers(t *testing.T) {
 	t.Parallel()
-	for most, want := range map[string]error{"1": errors.ErrUnsupported, "2": store.ErrClosed} {
-		waits, asked := make(chan struct{}), make(chan struct{}, 1)
-		f := serve(t, &fakeServer{reply: begun(func() bson.D {
-			asked <- struct{}{}
-			<-waits
-			return nil
-		})})
-		t.Cleanup(func() { close(waits) }) // Before the server waits for its connections.
-		f.greet(member(f.addr))
-		l := f.open(Options{URI: "mongodb://" + f.addr + "/?maxPoolSize=" + most, ServerSkew: time.Second})
-		w := watches(t.Context(), l)
-		if want == store.ErrClosed {
-			<-asked
-		}
-		must(t, "Append() beside a watch", l.Append(within(t, 5*time.Second), storetest.Grant("job", 1)))
-		if want == store.ErrClosed {
-			must(t, "Close()", l.Close(t.Context()))
-		}
-		wantErr(t, "Watch()", <-w.ended, want)
-	}
-}
-
-// FerretDB has no change streams. A handle that is asked to watch finds out by one command.
-func TestAWatchOnTheTestsPeer(t *testing.T) {
-	t.Parallel()
-	uri := mongopeer.URI(t)
-	l := open(t, Options{URI: uri, Database: database(t, dial(t, uri))})
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	w := watches(ctx, l)
-	select {
-	case err := <-w.ended:
-		wantErr(t, "Watch()", err, errors.ErrUnsupported)
-	case <-time.After(5 * time.Second):
-		// A server that has change streams, named by MONGODB_URI.
-	}
+	f := serve(t, &fakeServer{})
+	f.greet(member(f.addr))
+	l := f.open(Options{URI: "mongodb://" + f.addr + "/?maxPoolSize=1", ServerSkew: time.Second})
+	wantErr(t, "Watch()", l.Watch(within(t, patience), func(string) {}), errors.ErrUnsupported)
 }
 
 // A server that is gone without a word is given up, so that the caller can begin anew.
 func TestAWatchOnAServerThatHasSilentlyGoneEnds(t *testing.T) {
+	suites.Prove(t, "it waits for ten seconds")
 	t.Parallel()
 	onASet(t, func(t *testing.T, s *fakeReplicaSet, a, _ *Ledger) {
 		w := watches(t.Context(), a)
@@ -309,4 +318,42 @@ func TestAWatchOnAServerThatHasSilentlyGoneEnds(t *testing.T) {
 		}
 		time.Sleep(2 * time.Hour)
 	})
+}
+
+// A server that answers nothing to the aggregate is given up.
+func TestAWatchThatDoesNotBeginIsGivenUp(t *testing.T) {
+	t.Parallel()
+	free := make(chan struct{})
+	f := serve(t, &fakeServer{reply: func(name string, _ bson.Raw) bson.D {
+		if name == "aggregate" {
+			<-free
+		}
+		return nil
+	}})
+	t.Cleanup(func() { close(free) })
+	f.greet(member(f.addr))
+	l := f.open(Options{URI: "mongodb://" + f.addr + "/", ServerSkew: time.Second})
+	w := watches(t.Context(), l)
+	select {
+	case err := <-w.ended:
+		wantErr(t, "Watch()", err, context.DeadlineExceeded)
+	case <-time.After(4 * answersIn):
+		t.Error("Watch() waits for a reply to its aggregate")
+	}
+}
+
+// A client that is made anew ends the watch by the old one, and not as if the ledger were closed.
+func TestAWatchByAnOldClientEnds(t *testing.T) {
+	t.Parallel()
+	free, asked := make(chan struct{}), make(chan struct{}, 100)
+	f := serve(t, &fakeServer{reply: begun(func() bson.D { asked <- struct{}{}; <-free; return nil })})
+	t.Cleanup(func() { close(free) })
+	f.greet(member(f.addr))
+	l := f.open(Options{URI: "mongodb://" + f.addr + "/", ServerSkew: time.Second})
+	w := watches(t.Context(), l)
+	<-asked
+	_ = l.to().client.Disconnect(context.Background())
+	if err := <-w.ended; err == nil || errors.Is(err, store.ErrClosed) {
+		t.Errorf("Watch() = %v, want an error after which it is tried again", err)
+	}
 }

@@ -19,18 +19,21 @@
 //
 // # Appends
 //
-// An append is one INSERT, which commits by itself. Of any number of inserts of one key exactly one is stored, since
+// An append is one INSERT, which commits by itself. It looks for the key first, so that a key which was taken before causes no error; so
+// [Ledger.AppendAfter] looks for the record below, whose claim, kind and instance are compared byte by byte. Who has neither by then
+// looks once more, in a read: a node of a cluster may not have yet what another one has acknowledged. Of any number of inserts of one key exactly one is stored, since
 // a primary key of InnoDB is unique ([InnoDB locks]). Error 1062 about the key PRIMARY is a conflict, and then only if a
 // row with that key is there: a trigger that writes to another table can cause the same error. Another unique index
 // that keeps a record out is a refusal. The error [store.ErrNotStored] comes with errors after which the server has surely
 // rolled the statement back, such as a deadlock (1213) or a lock that was waited for too long (1205). After an
 // interruption (1317, 1969, 3024), a failed commit (1180), a full disk (1021) or a lost connection the outcome is unknown.
 //
-// What was stored is compared with what was sent, since a trigger may change a row without a word. MariaDB returns it
-// with the insert (RETURNING); on MySQL a second statement reads it. The error is then [store.ErrRefused], and the key may be taken.
+// What was stored is compared with what was sent, by a second statement, since a trigger may change a row without a word. The error is then [store.ErrRefused], and the key may be taken.
 //
-// When a context ends, the driver closes the connection. The statement may go on at the server, for at most 10 s where
-// it waits for a lock.
+// No statement waits for more than 2 s for a lock, of a row (innodb_lock_wait_timeout) or of the table (lock_wait_timeout), as beside
+// LOCK TABLES or ALTER TABLE. When a context ends, the driver closes the connection. The statement goes on at the server for that long.
+// But an append that waits for a semi-synchronous replica is left to itself, because to kill it would show the record to others too soon: its connection is
+// kept while the server is there. With two of them, further appends of the handle fail, and have stored nothing.
 //
 // # Reads
 //
@@ -48,8 +51,10 @@
 //
 // A proxy that sends all statements to one server does no harm.
 //
-// Each session sets what the server's settings and its init_connect may have changed: character set, sql_mode (strict),
-// time_zone, autocommit, the level of isolation, sql_select_limit and others.
+// Each session sets what the server's settings and its init_connect may have changed: character set, sql_mode (strict, and without
+// ANSI_QUOTES, NO_BACKSLASH_ESCAPES, IGNORE_SPACE or ORACLE), time_zone, autocommit, the level of isolation, sql_select_limit and others.
+// Tables are named with their database. Built-in functions can't be replaced: a stored function of the same name is called with its
+// database alone.
 //
 // # Time
 //
@@ -58,7 +63,8 @@
 // init_connect, together with that option) is refused. A stamp comes with each Tail, with each append, and by Now. Its
 // Clock names the server and the second in which its process was started; behind a proxy there is no such name. Its
 // Skew is zero for one server. With several hosts, replicas, a cluster or a proxy it is 100 ms, an assumption: set serverSkew to how far
-// the clocks of your servers may be apart. A worker's uncertainty is half of a
+// the clocks of your servers may be apart. The clocks of all hosts of the URI are measured by each check, and widen the skew if they are further
+// apart, with a warning. So name all servers that may take writes one day. A worker's uncertainty is half of a
 // round trip: ±0.1 ms on the loopback interface.
 //
 // # Durability
@@ -75,19 +81,29 @@
 //     binary log is synced first. Nothing that was acknowledged is lost in either case.
 //   - A failover to a replica may lose the newest records: replication is asynchronous. With semi-synchronous
 //     replication and the wait point AFTER_SYNC, nobody sees a record before a replica has it. But after
-//     rpl_semi_sync_master_timeout (10 s by default) without a replica, the server goes on alone: set it to an hour or more.
-//   - In a Galera cluster all nodes have each record before its append returns. A node may be written and read like any
+//     rpl_semi_sync_master_timeout (10 s by default) without a replica, the server goes on alone: set it to an hour or more. MariaDB
+//     waits for one replica, MySQL for rpl_semi_sync_source_wait_for_replica_count: with more replicas than that, fail over
+//     to none but the one that has the most. Then 24 failovers of two servers gave no slot to two workers.
+//   - In a Galera cluster the nodes have each record before its append returns. A node may be written and read like any
 //     other: reads wait for what others have committed (wsrep_sync_wait), and a node that is cut off is read by nobody.
-//     Error 1213 of an append that loses to another node's means that nothing was stored.
+//     Error 1213 of an append that loses to another node's means that nothing was stored. But that holds while all is well: an
+//     [analysis of MariaDB 12.1] lost committed transactions when nodes crashed one soon after the other, unless
+//     innodb_flush_log_at_trx_commit is 1, and with that, too, by crashes together with partitions; and reads of a
+//     healthy cluster were stale, though perhaps without wsrep_sync_wait. leasectl doctor warns of that. Let what the work writes to check
+//     the token, or use one server with semi-synchronous replicas.
 //   - In a group of MySQL's with a single primary, a majority has each record. A new primary is read when it has applied
 //     all (group_replication_consistency = BEFORE_ON_PRIMARY_FAILOVER). Not tested.
 //
-// Where records are lost, two workers may hold one slot.
+// Where records are lost, two workers may hold one slot. A holder learns of that from its next append. Stamps name the server as
+// their History, unless what it has acknowledged survives each failover: in a cluster or a group, and with semi-synchronous replication if the
+// URI names no more hosts than those that must have each record. A server that may forget at a restart is named with its start.
 //
 // # What is refused
 //
 // With [store.ErrRefused], at the first use, every 10 minutes, and soon after operations failed:
 //
+//   - two hosts of the URI that take writes, unless they are nodes of one cluster: a replica was promoted, and the old primary goes
+//     on. That is asked, too, when a connection leads to another server than the one before;
 //   - a server that takes no writes, or is a replica of another one; a node of a cluster that is cut off, doesn't
 //     replicate (wsrep_on), or goes on when the cluster falls apart (pc.ignore_sb, pc.ignore_quorum); a group whose
 //     members all take writes;
@@ -102,31 +118,30 @@
 //
 // # Rights
 //
-// An administrator calls Init (leasectl init). Workers need, for DELETE to trim:
-//
-//	GRANT SELECT, INSERT, DELETE ON jobs.worker_leases TO worker;
-//	GRANT SELECT, INSERT, UPDATE, DELETE ON jobs.worker_leases_roster TO worker;
+// An administrator calls Init (leasectl init), or runs what leasectl init --print prints, or [Ledger.InitScript] returns, which
+// has the GRANTs that workers need. DELETE is for trimming.
 //
 // People who look need SELECT on both. They need no right to administer, and better have none: SUPER or READ_ONLY ADMIN write to a
 // server in spite of read_only.
 //
+// # The application's pool
+//
+// Options.DB lends a connection for each operation. Its session is set up as that of a connection of our own is, for the time of the
+// operation, and then made what it was, by the values that the server showed before; if that fails, the connection is closed. It takes two round
+// trips before an operation, seven the first time, and one after it, in which a connection may be in use beside the MaxConns that work. Refused
+// are autocommit, unique_checks and sql_log_bin that are off, and an sql_select_limit that hides the session's settings. Whether there is a proxy isn't known,
+// so it is as with one: stamps name no process, and Skew is 100 ms unless ServerSkew says otherwise. Which servers DB may lead to isn't
+// known, either: they aren't asked for their clocks, nor whether two of them take writes. An append that waits for a semi-synchronous
+// replica ends with its caller, though not in the server.
+//
 // # Costs
 //
-// An append takes one round trip and one commit; on MySQL, and after a conflict, there is one more read. A Tail takes one round trip. A
-// new connection takes seven after its login, and the check of the server 16, once in 10 minutes. An abandoned statement
+// An append takes two round trips and one commit; if another one was a moment first, there is one more read. A Tail takes one round trip. A
+// new connection takes six after its login, and the check of the server 16, once in 10 minutes. Of a burst's connections one is left after
+// 5 s, and none a minute later. With five workers of each of 100 worker types, a lease takes 8.5 statements, of which five are the workers' tails, and
+// 1.7 ms of the server's processor. In a ledger of 10⁶ records a trim takes 4 ms. An abandoned statement
 // costs its connection. There are no hints ([store.Watcher]): workers that wait for a lease look when the time has come.
 //
-// Measured with MariaDB on the loopback interface of a busy machine with 2 cores, p50 and p99:
-//
-//	append                        0.6 ms   50 ms
-//	append, read back as on MySQL 0.6 ms   19 ms
-//	append, with a binary log     1.9 ms  104 ms
-//	tail of 2                     0.4 ms    5 ms
-//	now                           0.1 ms    4 ms
-//
-// In a ledger of 100,000 records, a tail of 16 takes 1.2 ms, a page of 1000 60 ms, and the list of worker types
-// 63 ms. By: go test ./store/mysql -run xxx -bench . There leasectl status, why, inspect slots and doctor take up to 0.15 s,
-// and verify 4.6 s (make long).
-//
+// [analysis of MariaDB 12.1]: https://jepsen.io/blog/2026-03-16-mariadb-galera-cluster-12.1.2
 // [InnoDB locks]: https://dev.mysql.com/doc/refman/8.4/en/innodb-locks-set.html
 package mysql

@@ -5,116 +5,101 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/go-sql-driver/mysql"
 
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/internal/sqldb"
 	"github.com/slotlease/slotlease/store/storekit"
 )
 
-// Error numbers of the servers:
-// https://dev.mysql.com/doc/mysql-errors/8.4/en/server-error-reference.html and
-// https://mariadb.com/kb/en/mariadb-error-code-reference/. Where the two differ, one of them is named.
-const (
-	codeTooManyConns    = 1040 // also 1203 and 1226, for one user
-	codeDatabaseDenied  = 1044
-	codeDenied          = 1045 // user or password
-	codeNullColumn      = 1048
-	codeNoDatabase      = 1049
-	codeNotReady        = 1047 // of Galera: the node isn't a part of the cluster
-	codeNoColumn        = 1054
-	codeDuplicate       = 1062
-	codeFull            = 1114 // of InnoDB, when there is no room for the row
-	codeHostDenied      = 1130
-	codeTooManyColumns  = 1136
-	codeTableDenied     = 1142
-	codeColumnDenied    = 1143
-	codeNoTable         = 1146
-	codePacketTooLarge  = 1153
-	codeLockWaitTimeout = 1205
-	codeDeadlock        = 1213 // in Galera also a lost certification, after which the transaction is rolled back on all nodes
-	codeForeignKey      = 1216 // and 1452
-	codeRightDenied     = 1227
-	codeOption          = 1290 // read_only and super_read_only among others
-	codeNoDefault       = 1364
-	codeWrongValue      = 1366
-	codeDataTooLong     = 1406
-	codeForeignKeyNow   = 1452
-	codeSignal          = 1644 // SIGNAL of a trigger
-	codeRowLogs         = 1665 // the format of the binary log takes no writes at the level of isolation
-	codeOutOfRange      = 1690 // that of astray
-	codeNoPassword      = 1698
-	codeReadTransaction = 1792
-	codeReadMode        = 1836
-	codeTooManyOfUser   = 1203
-	codeUserLimit       = 1226
-	codePasswordExpired = 1820 // and 1862, before the session
-	codeLoginExpired    = 1862
-	codeCheckMySQL      = 3819
-	codeGenerated       = 3105
-	codeGeneratedMaria  = 1906
-	codeLockedMySQL     = 3118
-	codeLockedMaria     = 4151
-	codeCheckMaria      = 4025
-	codeGroupRolledBack = 3101 // the group's certification has rolled the transaction back
+// login is denied before a statement is sent, and full is for want of room for another connection.
+var (
+	login = storekit.Meaning{Is: store.ErrDenied, Sound: true}
+	full  = storekit.Meaning{Sound: true}
 )
 
-// rolledBack are the errors with which a server ends a statement that did nothing. Errors of others may come from a
-// commit: 1180 that it failed, 1317 that the statement was interrupted, 1969 and 3024 that it took too long, 1927 that
-// its connection was killed, 1053 that the server shuts down, 1021 and 1026 that a log can't be written.
-var rolledBack = []uint16{
-	codeDatabaseDenied, codeNullColumn, codeNoDatabase, codeNotReady, codeNoColumn, codeDuplicate, codeFull, codeTooManyColumns, codeTableDenied,
-	codeColumnDenied, codeNoTable, codePacketTooLarge, codeLockWaitTimeout, codeDeadlock, codeForeignKey, codeRightDenied, codeOption, codeNoDefault,
-	codeWrongValue, codeDataTooLong, codeForeignKeyNow, codeSignal, codeRowLogs, codeReadTransaction, codeReadMode, codePasswordExpired, codeCheckMySQL,
-	codeGenerated, codeGeneratedMaria, codeCheckMaria, codeGroupRolledBack,
+// Errors that the code looks at.
+const (
+	codeNoDatabase      = 1049
+	codeDuplicate       = 1062
+	codeLockWaitTimeout = 1205
+	codeDeadlock        = 1213 // in Galera also a lost certification, after which the transaction is rolled back on all nodes
+	codeOption          = 1290 // read_only and super_read_only among others
+	codeOutOfRange      = 1690 // that of astray
+	codeReadTransaction = 1792
+	codeReadMode        = 1836
+)
+
+// meanings are those of error numbers:
+// https://dev.mysql.com/doc/mysql-errors/8.4/en/server-error-reference.html and
+// https://mariadb.com/kb/en/mariadb-error-code-reference/. What isn't here may come from a commit: 1180 that it failed, 1317 that the
+// statement was interrupted, 1969 and 3024 that it took too long, 1927 that its connection was killed, 1053 that the server shuts
+// down, 1021 and 1026 that a log can't be written.
+var meanings = map[uint16]storekit.Meaning{
+	codeNoDatabase: sqldb.Missing, codeDuplicate: sqldb.Refused, codeLockWaitTimeout: sqldb.Passing, codeDeadlock: sqldb.Passing,
+	codeOption: sqldb.Undone, codeReadTransaction: sqldb.Undone, codeReadMode: sqldb.Undone,
+
+	1040: full, 1203: full, 1226: full, // too many connections: of all, of a user, and by its limit
+	1044: sqldb.Denied,                       // the database
+	1045: login,                              // user or password
+	1047: sqldb.Undone,                       // of Galera: the node isn't a part of the cluster
+	1048: sqldb.Refused, 1364: sqldb.Refused, // a column that must not be null, or has no default
+	1054: sqldb.Refused, 1136: sqldb.Refused, // no such column, too many
+	1114: sqldb.Undone,                                         // of InnoDB, when there is no room for the row
+	1130: login,                                                // from this host
+	1142: sqldb.Denied, 1143: sqldb.Denied, 1227: sqldb.Denied, // the table, a column, a right
+	1146: sqldb.Missing,                      // the table
+	1153: sqldb.Undone,                       // a packet that is too large
+	1216: sqldb.Refused, 1452: sqldb.Refused, // foreign keys
+	1366: sqldb.Refused, 1406: sqldb.Refused, // wrong and long values
+	1644: sqldb.Refused,             // SIGNAL of a trigger
+	1665: sqldb.Refused,             // the format of the binary log takes no writes at the level of isolation
+	1698: login,                     // no password
+	1820: sqldb.Denied, 1862: login, // the password has expired; the second before the session
+	1906: sqldb.Refused, 3105: sqldb.Refused, // computed columns, of MariaDB and of MySQL
+	3101: sqldb.Passing,      // the group's certification has rolled the transaction back
+	3118: login, 4151: login, // the account is locked
+	3819: sqldb.Refused, 4025: sqldb.Refused, // checks
+}
+
+// codeOf is the number of a server's error, or 0.
+func codeOf(err error) uint16 {
+	if e, ok := errors.AsType[*mysql.MySQLError](err); ok {
+		return e.Number
+	}
+	return 0
 }
 
 // meaning is what an error of the driver means.
 func (l *Ledger) meaning(err error) storekit.Meaning {
 	m := storekit.Meaning{NotStored: errors.Is(err, driver.ErrBadConn) || errors.Is(err, store.ErrNotStored)}
 	if why, all := storekit.AllUnfit(err); all {
-		return l.unfit(why)
+		return l.core.Unfit(why)
 	}
 	if why, is := ofServer(err); is {
-		return l.unfit(why)
+		return l.core.Unfit(why)
 	}
 	e, ok := errors.AsType[*mysql.MySQLError](err)
 	if !ok {
 		return m
 	}
-	m.NotStored = m.NotStored || slices.Contains(rolledBack, e.Number)
+	notStored := m.NotStored
+	m = meanings[e.Number]
 	switch e.Number {
-	case codeNoTable:
-		m.Is = store.ErrMissing
 	case codeNoDatabase:
-		m.Is, m.Text = store.ErrMissing, fmt.Sprintf("there is no database %q on the server: create it", l.address.Database)
-	case codeDatabaseDenied, codeDenied, codeHostDenied, codeTableDenied, codeColumnDenied, codeRightDenied, codeNoPassword, codePasswordExpired,
-		codeLoginExpired, codeLockedMySQL, codeLockedMaria:
-		m.Is, m.Sound = store.ErrDenied, true
-	case codeDuplicate:
-		// That of the key is no error by now.
-		m.Is, m.Text = store.ErrRefused, l.duplicate(e)
-	case codeNullColumn, codeNoColumn, codeTooManyColumns, codeForeignKey, codeForeignKeyNow, codeNoDefault, codeWrongValue, codeDataTooLong,
-		codeSignal, codeRowLogs, codeCheckMySQL, codeCheckMaria, codeGenerated, codeGeneratedMaria:
-		m.Is = store.ErrRefused
-	case codeLockWaitTimeout, codeDeadlock, codeGroupRolledBack:
-		m.Sound = true
-	case codeTooManyConns, codeTooManyOfUser, codeUserLimit:
-		m.Sound = true
-		m.Text = e.Message + ": raise max_connections or the user's limit"
+		m = l.core.NoDatabase()
+		m.NotStored = true
+	case codeDuplicate: // That of the key is no error by now.
+		m.Text = l.duplicate(e)
+	case codeLockWaitTimeout:
+		m.Text = fmt.Sprintf("another transaction, or LOCK TABLES or ALTER TABLE, has held a lock on %s or a row of it for more than %s s: "+
+			"SHOW FULL PROCESSLIST and information_schema.INNODB_TRX say whose (%s)", l.core.Name(), lockSeconds, e.Error())
+	case 1040, 1203, 1226:
+		m.Text = e.Message + ": raise max_connections in my.cnf, or the user's limit with ALTER USER"
 	}
-	return m
-}
-
-// unfit is the meaning of a server that takes no writes, or isn't that of the session. As long as no other was seen,
-// somebody has named the wrong one. Later it is a failover, which passes.
-func (l *Ledger) unfit(why storekit.Unfit) storekit.Meaning {
-	m := storekit.Meaning{NotStored: true, Text: why.Why}
-	if l.known.Load() == nil {
-		m.Is, m.Text = store.ErrRefused, why.Why+": "+nameTheRightOne
-	}
+	m.NotStored = m.NotStored || notStored
 	return m
 }
 
@@ -156,6 +141,6 @@ func isKey(err error, table string) bool {
 
 // duplicate says which index kept a row out.
 func (l *Ledger) duplicate(e *mysql.MySQLError) string {
-	return fmt.Sprintf("table %s.%s has a unique index besides its key, or a trigger that writes to such a table, which keeps records out: drop it (%s)",
-		l.address.Database, l.address.table, e.Message)
+	return fmt.Sprintf("table %s has a unique index besides its key, or a trigger that writes to such a table, which keeps records out: drop it (%s)",
+		l.core.Name(), e.Message)
 }

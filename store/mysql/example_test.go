@@ -2,6 +2,7 @@ package mysql_test
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"log"
 
@@ -23,6 +24,23 @@ func ExampleOpen() {
 	}
 	types, err := ledger.WorkerTypes(ctx)
 	fmt.Println(types, err)
+}
+
+// A ledger in the application's own pool, which stays open when the ledger is closed. It needs a server to run.
+func ExampleOpen_pool() {
+	ctx := context.Background()
+	db, err := sql.Open("mysql", "worker@tcp(db.example.net)/jobs?tls=true")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	ledger, err := mysql.Open(ctx, mysql.Options{DB: db, Database: "jobs"})
+	if err != nil {
+		log.Print(err)
+		return
+	}
+	types, err := ledger.WorkerTypes(ctx)
+	fmt.Println(types, err, ledger.Close(ctx))
 }
 
 func ExampleRedact() {

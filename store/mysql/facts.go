@@ -2,45 +2,29 @@ package mysql
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/internal/sqldb"
 )
 
 // facts are what a server says about itself and the tables, at one moment.
 type facts struct {
+	sqldb.Common
+
 	// variables and status are the server's, by lower-case name, as they are shown. Those that it doesn't have are
 	// missing.
 	variables, status map[string]string
-	// user is the account by which the server knows the user.
-	user string
-	// server names the process, and proxied says that something is between here and it.
-	server  string
+	// proxied says that something is between here and the server.
 	proxied bool
 	mariadb bool
 	// frozen says that the clock that statements read stands still.
 	frozen bool
-	// ledger and roster are nil if the user knows of no such table.
-	ledger, roster *relation
-}
-
-// relation is a table, as the information schema has it. Triggers are those that the user may know of.
-type relation struct {
-	kind, engine, options string
-	columns               []column
-	indexes               map[string][]string // unique ones, by name: columns, with their prefix's length if they have one
-	constraints, triggers []string
-}
-
-type column struct {
-	name, kind, charset string
-	length              int64 // in bytes, of texts
-	extra               string
-	required            bool
+	// engine and options are those of the table of the records.
+	engine, options string
 }
 
 // factVariables are the settings that are looked at.
@@ -50,6 +34,7 @@ var factVariables = []string{
 	"innodb_force_recovery", "log_bin", "sync_binlog", "binlog_format",
 	"rpl_semi_sync_master_enabled", "rpl_semi_sync_source_enabled", "rpl_semi_sync_master_wait_point", "rpl_semi_sync_source_wait_point",
 	"rpl_semi_sync_master_timeout", "rpl_semi_sync_source_timeout", "rpl_semi_sync_master_wait_no_slave", "rpl_semi_sync_source_wait_no_replica",
+	"rpl_semi_sync_master_wait_for_slave_count", "rpl_semi_sync_source_wait_for_replica_count",
 	"wsrep_on", "wsrep_provider", "wsrep_provider_options", "wsrep_sync_wait", "group_replication_group_name", "group_replication_consistency",
 	"group_replication_single_primary_mode",
 }
@@ -61,24 +46,15 @@ var factStatus = []string{
 }
 
 // look asks the server for the facts.
-func (l *Ledger) look(ctx context.Context) (*facts, error) {
-	c, err := l.db.Conn(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = c.Close() }()
-	return l.lookBy(ctx, c)
-}
-
-// lookBy asks on a connection, which nobody else uses.
-func (l *Ledger) lookBy(ctx context.Context, c *sql.Conn) (f *facts, err error) {
-	err = c.Raw(func(own any) error {
-		f, err = l.lookOn(ctx, own.(*conn))
+func (l *Ledger) look(ctx context.Context) (f *facts, err error) {
+	err = sqldb.On(ctx, l.db, func(c *conn) error {
+		f, err = l.lookOn(ctx, c)
 		return err
 	})
 	return f, err
 }
 
+// lookOn asks on a connection, which nobody else uses.
 func (l *Ledger) lookOn(ctx context.Context, c *conn) (*facts, error) {
 	f := &facts{proxied: c.proxied, mariadb: c.mariadb, status: map[string]string{}}
 	// A proxy must not send these elsewhere.
@@ -86,7 +62,7 @@ func (l *Ledger) lookOn(ctx context.Context, c *conn) (*facts, error) {
 	if err != nil {
 		return nil, err
 	}
-	f.user, f.server = rows[0][0], rows[0][1]
+	f.User, f.Server = rows[0][0], rows[0][1]
 	if f.variables, err = c.variables(ctx, factVariables...); err != nil {
 		return nil, err
 	}
@@ -100,10 +76,10 @@ func (l *Ledger) lookOn(ctx context.Context, c *conn) (*facts, error) {
 	if f.frozen, err = frozen(ctx, c); err != nil {
 		return nil, err
 	}
-	if f.ledger, err = l.relation(ctx, c, l.address.table); err != nil {
+	if f.Ledger, f.engine, f.options, err = l.relation(ctx, c, l.address.Table); err != nil {
 		return nil, err
 	}
-	f.roster, err = l.relation(ctx, c, l.address.table+rosterSuffix)
+	f.Roster, _, _, err = l.relation(ctx, c, l.address.Table+sqldb.RosterSuffix)
 	return f, err
 }
 
@@ -126,62 +102,67 @@ func frozen(ctx context.Context, c *conn) (bool, error) {
 	return again[0][1] == first[0][0], nil
 }
 
-// relation asks for a table; nil if the user knows of none.
-func (l *Ledger) relation(ctx context.Context, c *conn, table string) (*relation, error) {
-	of := ` WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = '` + table + `'`
+// relation asks for a table, its engine and its options; nil if the user knows of none. Triggers are those that the user may know of.
+func (l *Ledger) relation(ctx context.Context, c *conn, table string) (r *sqldb.Relation, engine, options string, err error) {
+	database := "'" + strings.ReplaceAll(l.address.Database, "'", "''") + "'"
+	of := ` WHERE TABLE_SCHEMA = ` + database + ` AND TABLE_NAME = '` + table + `'`
 	rows, err := c.all(ctx, `SELECT TABLE_TYPE, ENGINE, CREATE_OPTIONS FROM information_schema.TABLES`+of)
 	if err != nil || len(rows) == 0 {
-		return nil, err
+		return nil, "", "", err
 	}
-	r := &relation{kind: rows[0][0], engine: rows[0][1], options: rows[0][2], indexes: map[string][]string{}}
-	rows, err = c.all(ctx, `SELECT COLUMN_NAME, DATA_TYPE, CHARACTER_SET_NAME, CHARACTER_OCTET_LENGTH, EXTRA,
-		IF(IS_NULLABLE = 'NO' AND COLUMN_DEFAULT IS NULL, 1, 0) FROM information_schema.COLUMNS`+of)
-	if err != nil {
-		return nil, err
+	r, engine, options = &sqldb.Relation{}, rows[0][1], rows[0][2]
+	if kind := rows[0][0]; kind != "BASE TABLE" {
+		r.Kind = strings.ToLower(kind)
 	}
-	for _, row := range rows {
-		length, _ := strconv.ParseInt(row[3], 10, 64)
-		r.columns = append(r.columns, column{strings.ToLower(row[0]), strings.ToLower(row[1]), strings.ToLower(row[2]), length, strings.ToLower(row[4]), row[5] == "1"})
+	keys := map[string]string{} // the columns of unique indexes, with their prefix's length if they have one
+	for _, one := range []struct {
+		text string
+		take func(row []string)
+	}{
+		{`SELECT COLUMN_NAME, DATA_TYPE, CHARACTER_SET_NAME, CHARACTER_OCTET_LENGTH, EXTRA,
+			IF(IS_NULLABLE = 'NO' AND COLUMN_DEFAULT IS NULL, 1, 0) FROM information_schema.COLUMNS` + of, func(row []string) { r.Columns = append(r.Columns, columnOf(row)) }},
+		{`SELECT INDEX_NAME, LOWER(COALESCE(COLUMN_NAME, '')), SUB_PART FROM information_schema.STATISTICS` + of + ` AND NON_UNIQUE = 0 ORDER BY INDEX_NAME, SEQ_IN_INDEX`, func(row []string) {
+			keys[row[0]] += row[1] + row[2] + ","
+		}},
+		{`SELECT CONSTRAINT_NAME FROM information_schema.TABLE_CONSTRAINTS` + of + ` AND CONSTRAINT_TYPE NOT IN ('PRIMARY KEY', 'UNIQUE') ORDER BY 1`, func(row []string) {
+			r.Constraints = append(r.Constraints, row[0])
+		}},
+		{`SELECT TRIGGER_NAME FROM information_schema.TRIGGERS WHERE EVENT_OBJECT_SCHEMA = ` + database + ` AND EVENT_OBJECT_TABLE = '` + table + `' ORDER BY 1`, func(row []string) {
+			r.Triggers = append(r.Triggers, row[0])
+		}},
+	} {
+		if rows, err = c.all(ctx, one.text); err != nil {
+			return nil, "", "", err
+		}
+		for _, row := range rows {
+			one.take(row)
+		}
 	}
-	rows, err = c.all(ctx, `SELECT INDEX_NAME, LOWER(COALESCE(COLUMN_NAME, '')), SUB_PART FROM information_schema.STATISTICS`+of+` AND NON_UNIQUE = 0 ORDER BY INDEX_NAME, SEQ_IN_INDEX`)
-	if err != nil {
-		return nil, err
+	for _, name := range slices.Sorted(maps.Keys(keys)) {
+		if key := keys[name] == "worker_type,seq,"; name != "PRIMARY" || key {
+			r.Indexes = append(r.Indexes, sqldb.Index{Name: name, Key: name == "PRIMARY" && key})
+		}
 	}
-	for _, row := range rows {
-		r.indexes[row[0]] = append(r.indexes[row[0]], row[1]+row[2])
-	}
-	rows, err = c.all(ctx, `SELECT CONSTRAINT_NAME FROM information_schema.TABLE_CONSTRAINTS`+of+` AND CONSTRAINT_TYPE NOT IN ('PRIMARY KEY', 'UNIQUE') ORDER BY 1`)
-	if err != nil {
-		return nil, err
-	}
-	for _, row := range rows {
-		r.constraints = append(r.constraints, row[0])
-	}
-	rows, err = c.all(ctx, `SELECT TRIGGER_NAME FROM information_schema.TRIGGERS WHERE EVENT_OBJECT_SCHEMA = DATABASE() AND EVENT_OBJECT_TABLE = '`+table+`' ORDER BY 1`)
-	if err != nil {
-		return nil, err
-	}
-	for _, row := range rows {
-		r.triggers = append(r.triggers, row[0])
-	}
-	return r, nil
+	return r, engine, options, nil
 }
 
-// absent is the error of a table that the user knows of none, and nil if it is there nevertheless.
-func (l *Ledger) absent(ctx context.Context) error {
-	_, err := l.db.ExecContext(ctx, l.filled(`SELECT 1 FROM LEDGER LIMIT 0`))
-	switch {
-	case err == nil:
-		return errors.New("the information schema doesn't have the table")
-	case errors.Is(l.meaning(err).Is, store.ErrMissing):
-		return l.missing()
+// columnOf is a column: its name, type and character set, its length in bytes if it has texts, what is special about it, and
+// whether it is required.
+func columnOf(row []string) sqldb.Column {
+	c := sqldb.Column{Name: strings.ToLower(row[0]), Type: strings.ToLower(row[1]), Length: number(row[3]), Required: row[5] == "1"}
+	if strings.Contains(c.Type, "char") || strings.Contains(c.Type, "binary") {
+		c.Type += fmt.Sprintf("(%d)", c.Length)
 	}
-	return err
-}
-
-// missing is the error of a table that isn't there.
-func (l *Ledger) missing() error {
-	return fmt.Errorf("there is no table %s.%s: %w", l.address.Database, l.address.table, store.ErrMissing)
+	if charset := strings.ToLower(row[2]); charset != "" {
+		c.Type += fmt.Sprintf(" in %q", charset)
+	}
+	switch extra := strings.ToLower(row[4]); {
+	case strings.Contains(extra, "generated"):
+		c.Odd = "computed"
+	case strings.Contains(extra, "auto_increment"):
+		c.Type += " auto_increment"
+	}
+	return c
 }
 
 // first is the first of some values that is there.
@@ -215,3 +196,8 @@ func (f *facts) replicas() int64 {
 
 // several reports whether another server may take writes, now or later.
 func (f *facts) several() bool { return f.galera() || f.group() || f.proxied || f.replicas() > 0 }
+
+// servers is how many servers there are, as far as this one says.
+func (f *facts) servers() int {
+	return int(max(1+f.replicas(), number(f.status["wsrep_cluster_size"])))
+}

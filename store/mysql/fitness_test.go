@@ -1,12 +1,13 @@
 package mysql
 
 import (
-	"errors"
 	"strings"
 	"testing"
 
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/internal/documenttest"
+	"github.com/slotlease/slotlease/store/internal/sqldb"
+	"github.com/slotlease/slotlease/store/storekit"
 	"github.com/slotlease/slotlease/testutil/mysqlpeer"
 	"github.com/slotlease/slotlease/testutil/storetest"
 )
@@ -21,67 +22,38 @@ func TestATableThatIsUnfitIsRefusedAndTheFaultFound(t *testing.T) {
 		return []string{`DROP TABLE T`, `CREATE TABLE T (` + columns + `) ENGINE = InnoDB`}
 	}
 	const name, seq, document, key = `worker_type VARBINARY(255) NOT NULL, `, `seq BIGINT NOT NULL, `, `document LONGTEXT CHARACTER SET utf8mb4 NOT NULL, `, `PRIMARY KEY (worker_type, seq)`
-	for what, c := range map[string]struct {
-		// plant is executed after Init; T stands for the table.
-		plant []string
-		check string
-		says  string // of an Append, and of the finding and its remedy
-	}{
-		"MyISAM":               {[]string{`ALTER TABLE T ENGINE = MyISAM`}, CheckTable, "has the engine MyISAM, which isn't transactional"},
-		"Aria":                 {[]string{`ALTER TABLE T ENGINE = Aria`}, CheckTable, "has the engine Aria"},
-		"partitioned":          {[]string{`ALTER TABLE T PARTITION BY HASH (seq) PARTITIONS 2`}, CheckTable, "is partitioned: a partition can be dropped, and the newest record with it"},
-		"a view":               {[]string{`RENAME TABLE T TO T_real`, `CREATE VIEW T AS SELECT * FROM T_real`}, CheckTable, "is a view: use another table"},
-		"versioned":            {[]string{`ALTER TABLE T ADD SYSTEM VERSIONING`}, CheckTable, "is a system versioned"},
-		"a trigger":            {[]string{`CREATE TRIGGER T_audit AFTER DELETE ON T FOR EACH ROW SET @x = 1`}, store.CheckConstraints, "has triggers, which can change records: T_audit: drop them"},
-		"a check":              {[]string{`ALTER TABLE T ADD CONSTRAINT few CHECK (seq < 100)`}, store.CheckConstraints, "has constraints besides its key, which can keep records out: few"},
-		"a check of a column":  {[]string{`ALTER TABLE T MODIFY document JSON NOT NULL`}, store.CheckConstraints, "has constraints besides its key, which can keep records out: document"},
-		"a foreign key":        {[]string{`CREATE TABLE T_types (name VARBINARY(255) PRIMARY KEY) ENGINE = InnoDB`, `ALTER TABLE T ADD CONSTRAINT T_typed FOREIGN KEY (worker_type) REFERENCES T_types (name)`}, store.CheckConstraints, "which can keep records out: T_typed"},
-		"a unique index":       {[]string{`CREATE UNIQUE INDEX more ON T (seq, worker_type)`}, store.CheckConstraints, "has a unique index besides its key, which keeps records out: more"},
-		"a required column":    {[]string{`ALTER TABLE T ADD COLUMN owner INT NOT NULL`}, store.CheckConstraints, `that must not be null: "owner"`},
-		"a computed column":    {[]string{`ALTER TABLE T ADD COLUMN size INT AS (OCTET_LENGTH(document)) STORED`}, store.CheckConstraints, `has a column that is computed, and whose failure keeps records out: "size"`},
-		"another column":       {[]string{`ALTER TABLE T ADD COLUMN note TEXT`}, "", ""},
-		"another engine's log": {[]string{`ALTER TABLE T ROW_FORMAT = COMPRESSED`}, "", ""},
-		"names in a collation": {create(`worker_type VARCHAR(255) COLLATE utf8mb4_general_ci NOT NULL, ` + seq + document + key), CheckTable, "has the column worker_type of the type varchar(1020), must be varbinary(63) or longer"},
-		"padded names":         {create(`worker_type BINARY(64) NOT NULL, ` + seq + document + key), CheckTable, "has the column worker_type of the type binary(64)"},
-		"short names":          {create(`worker_type VARBINARY(62) NOT NULL, ` + seq + document + key), CheckTable, "of the type varbinary(62), must be"},
-		"small seqs":           {create(name + `seq INT NOT NULL, ` + document + key), CheckTable, "has the column seq of the type int , must be bigint"},
-		"counted seqs":         {create(name + `seq BIGINT NOT NULL AUTO_INCREMENT, ` + document + key + `, KEY (seq)`), CheckTable, "of the type bigint auto_increment, must be bigint"},
-		"latin documents":      {create(name + seq + `document LONGTEXT CHARACTER SET latin1 NOT NULL, ` + key), CheckTable, `of the type longtext in "latin1", must be longtext in utf8mb4`},
-		"small documents":      {create(name + seq + `document TEXT CHARACTER SET utf8mb4 NOT NULL, ` + key), CheckTable, `of the type text in "utf8mb4"`},
-		"medium documents":     {create(name + seq + `document MEDIUMTEXT CHARACTER SET utf8mb4 NOT NULL, ` + key), "", ""},
-		"no documents":         {create(name + seq + key), CheckTable, "has no column document"},
-		"no key":               {[]string{`ALTER TABLE T DROP PRIMARY KEY`}, CheckTable, "has no primary key (worker_type, seq) of whole columns"},
-		"an index for a key":   {[]string{`ALTER TABLE T DROP PRIMARY KEY, ADD UNIQUE KEY own (worker_type, seq)`}, CheckTable, "has no primary key (worker_type, seq) of whole columns"},
-		"a key of prefixes":    {[]string{`ALTER TABLE T DROP PRIMARY KEY, ADD PRIMARY KEY (worker_type(8), seq)`}, CheckTable, "has no primary key (worker_type, seq) of whole columns"},
-		"a key the other way":  {[]string{`ALTER TABLE T DROP PRIMARY KEY, ADD PRIMARY KEY (seq, worker_type)`}, CheckTable, "has no primary key (worker_type, seq) of whole columns"},
-	} {
-		t.Run(what, func(t *testing.T) {
-			t.Parallel()
-			table := newTable()
-			o := Options{URI: uriOf(t, dsn), Table: table, MaxConns: 1}
-			initialised(t, o)
-			for _, text := range c.plant {
-				execute(t, dsn, named(table, text))
-			}
-			says := strings.ReplaceAll(c.says, "T_", table+"_")
-			l := opened(t, o)
-			err := l.Append(within(t), storetest.Grant("job", 1))
-			found, examined := l.Examine(within(t))
-			must(t, "Examine()", examined)
-			if c.check == "" {
-				must(t, "Append()", err)
-				must(t, "Init()", opened(t, o).Init(within(t)))
-				documenttest.FindsNoMore(t, found, CheckDurability)
-				return
-			}
-			wantOutcome(t, "Append()", err, outcome{store.ErrRefused, true}, says)
-			documenttest.Finds(t, found, c.check, store.LevelFail, strings.ReplaceAll(says, ": use another", " → use another")[:min(len(says), 40)])
-			// A handle that makes what is missing doesn't make it fit.
-			if err := opened(t, o).Init(within(t)); !errors.Is(err, store.ErrRefused) {
-				t.Errorf("Init() = %v, want ErrRefused", err)
-			}
-		})
-	}
+	documenttest.UnfitIsRefused(t, map[string]documenttest.Unfit{
+		"MyISAM":               {Plant: []string{`ALTER TABLE T ENGINE = MyISAM`}, Check: CheckTable, Says: "has the engine MyISAM, which isn't transactional"},
+		"Aria":                 {Plant: []string{`ALTER TABLE T ENGINE = Aria`}, Check: CheckTable, Says: "has the engine Aria"},
+		"partitioned":          {Plant: []string{`ALTER TABLE T PARTITION BY HASH (seq) PARTITIONS 2`}, Check: CheckTable, Says: "is partitioned: a partition can be dropped, and the newest record with it"},
+		"a view":               {Plant: []string{`RENAME TABLE T TO T_real`, `CREATE VIEW T AS SELECT * FROM T_real`}, Check: CheckTable, Says: "is a view: use another table"},
+		"versioned":            {Plant: []string{`ALTER TABLE T ADD SYSTEM VERSIONING`}, Check: CheckTable, Says: "is a system versioned"},
+		"a trigger":            {Plant: []string{`CREATE TRIGGER T_audit AFTER DELETE ON T FOR EACH ROW SET @x = 1`}, Check: store.CheckConstraints, Says: "has triggers, which can change records or drop them: T_audit: drop them"},
+		"a check":              {Plant: []string{`ALTER TABLE T ADD CONSTRAINT few CHECK (seq < 100)`}, Check: store.CheckConstraints, Says: "has constraints besides its key, which can keep records out: few"},
+		"a check of a column":  {Plant: []string{`ALTER TABLE T MODIFY document JSON NOT NULL`}, Check: store.CheckConstraints, Says: "has constraints besides its key, which can keep records out: document"},
+		"a foreign key":        {Plant: []string{`CREATE TABLE T_types (name VARBINARY(255) PRIMARY KEY) ENGINE = InnoDB`, `ALTER TABLE T ADD CONSTRAINT T_typed FOREIGN KEY (worker_type) REFERENCES T_types (name)`}, Check: store.CheckConstraints, Says: "which can keep records out: T_typed"},
+		"a unique index":       {Plant: []string{`CREATE UNIQUE INDEX more ON T (seq, worker_type)`}, Check: store.CheckConstraints, Says: "has a unique index besides its key, which keeps records out: more"},
+		"a required column":    {Plant: []string{`ALTER TABLE T ADD COLUMN owner INT NOT NULL`}, Check: store.CheckConstraints, Says: `that must not be null: "owner"`},
+		"a computed column":    {Plant: []string{`ALTER TABLE T ADD COLUMN size INT AS (OCTET_LENGTH(document)) STORED`}, Check: store.CheckConstraints, Says: `has a column that is computed, and whose failure keeps records out: "size"`},
+		"another column":       {Plant: []string{`ALTER TABLE T ADD COLUMN note TEXT`}},
+		"another engine's log": {Plant: []string{`ALTER TABLE T ROW_FORMAT = COMPRESSED`}},
+		"names in a collation": {Plant: create(`worker_type VARCHAR(255) COLLATE utf8mb4_general_ci NOT NULL, ` + seq + document + key), Check: CheckTable, Says: `of the type varchar(1020) in "utf8mb4", must be varbinary(63) or longer`},
+		"padded names":         {Plant: create(`worker_type BINARY(64) NOT NULL, ` + seq + document + key), Check: CheckTable, Says: "has the column worker_type of the type binary(64)"},
+		"short names":          {Plant: create(`worker_type VARBINARY(62) NOT NULL, ` + seq + document + key), Check: CheckTable, Says: "of the type varbinary(62), must be"},
+		"small seqs":           {Plant: create(name + `seq INT NOT NULL, ` + document + key), Check: CheckTable, Says: "has the column seq of the type int, must be bigint"},
+		"counted seqs":         {Plant: create(name + `seq BIGINT NOT NULL AUTO_INCREMENT, ` + document + key + `, KEY (seq)`), Check: CheckTable, Says: "of the type bigint auto_increment, must be bigint"},
+		"latin documents":      {Plant: create(name + seq + `document LONGTEXT CHARACTER SET latin1 NOT NULL, ` + key), Check: CheckTable, Says: `of the type longtext in "latin1", must be longtext in utf8mb4`},
+		"small documents":      {Plant: create(name + seq + `document TEXT CHARACTER SET utf8mb4 NOT NULL, ` + key), Check: CheckTable, Says: `of the type text in "utf8mb4"`},
+		"medium documents":     {Plant: create(name + seq + `document MEDIUMTEXT CHARACTER SET utf8mb4 NOT NULL, ` + key)},
+		"no documents":         {Plant: create(name + seq + key), Check: CheckTable, Says: "has no column document"},
+		"no key":               {Plant: []string{`ALTER TABLE T DROP PRIMARY KEY`}, Check: CheckTable, Says: "has no primary key (worker_type, seq) of whole columns"},
+		"an index for a key":   {Plant: []string{`ALTER TABLE T DROP PRIMARY KEY, ADD UNIQUE KEY own (worker_type, seq)`}, Check: CheckTable, Says: "has no primary key (worker_type, seq) of whole columns"},
+		"a key of prefixes":    {Plant: []string{`ALTER TABLE T DROP PRIMARY KEY, ADD PRIMARY KEY (worker_type(8), seq)`}, Check: CheckTable, Says: "has no primary key (worker_type, seq) of whole columns"},
+		"a key the other way":  {Plant: []string{`ALTER TABLE T DROP PRIMARY KEY, ADD PRIMARY KEY (seq, worker_type)`}, Check: CheckTable, Says: "has no primary key (worker_type, seq) of whole columns"},
+	}, func(t testing.TB, table string) store.Ledger {
+		t.Helper()
+		return opened(t, Options{URI: uriOf(t, dsn), Table: table, MaxConns: 1})
+	}, func(t testing.TB, text string) { execute(t, dsn, text) })
 }
 
 func TestAServerThatIsUnfitIsRefusedAndTheFaultFound(t *testing.T) {
@@ -140,7 +112,7 @@ func TestAServerThatIsUnfitIsRefusedAndTheFaultFound(t *testing.T) {
 // soundFacts are those of a server that is fit.
 func soundFacts() *facts {
 	return &facts{
-		mariadb: true, server: "h:1 #1 since 2026-01-01T00:00:00Z", status: map[string]string{"slaves_running": "0", "slave_running": "OFF"},
+		mariadb: true, Common: sqldb.Common{Server: "h:1 #1 since 2026-01-01T00:00:00Z"}, status: map[string]string{"slaves_running": "0", "slave_running": "OFF"},
 		variables: map[string]string{
 			"version": "10.11.6-MariaDB", "read_only": "OFF", "innodb_read_only": "OFF", "max_allowed_packet": "16777216", "innodb_flush_log_at_trx_commit": "1",
 			"innodb_doublewrite": "ON", "log_bin": "ON", "sync_binlog": "1", "wsrep_on": "OFF", "wsrep_provider": "none",
@@ -171,8 +143,10 @@ func TestWhatMayLoseRecordsIsSaid(t *testing.T) {
 		"no doublewrite":      {func(f *facts) { f.variables["innodb_doublewrite"] = "OFF" }, "may spoil the ledger", "All", "All", "There"},
 		"no syncs":            {func(f *facts) { f.variables["innodb_flush_method"] = "nosync" }, "innodb_flush_method is nosync", "All", "All", "There"},
 		"a replica":           {func(f *facts) { f.status["slaves_connected"] = "1" }, "none of them semi-synchronous", "All", "All", "asynchronous"},
-		"an unsynced log":     {func(f *facts) { semi(f); f.variables["log_bin"], f.variables["sync_binlog"] = "ON", "0" }, "sync_binlog is 0", "All", "what its binary log lacks", "A replica has each record"},
+		"an unsynced log":     {func(f *facts) { semi(f); f.variables["log_bin"], f.variables["sync_binlog"] = "ON", "0" }, "sync_binlog is 0", "All", "what its binary log lacks", "is on 1 of the replicas"},
 		"semi-synchronous":    {semi, "", "All", "All", "unless none answers for 3600000 ms"},
+		"one of two replicas": {func(f *facts) { semi(f); f.Hosts = make([]storekit.Host, 3) }, "only 1 of 2 replicas must have a record", "All", "All", "on 1 of the replicas"},
+		"none connected now":  {func(f *facts) { f.Hosts = make([]storekit.Host, 2) }, "isn't semi-synchronous", "All", "All", "asynchronous"},
 		"impatient":           {func(f *facts) { semi(f); f.variables["rpl_semi_sync_master_timeout"] = "10000" }, "goes on alone after 10000 ms", "All", "All", "for 10000 ms"},
 		"shown too soon":      {func(f *facts) { semi(f); f.variables["rpl_semi_sync_master_wait_point"] = "AFTER_COMMIT" }, "AFTER_COMMIT", "All", "All", "others may have read it sooner"},
 		"not in force":        {func(f *facts) { semi(f); f.status["rpl_semi_sync_master_status"] = "OFF" }, "not in force", "All", "All", "There is no"},
@@ -180,8 +154,8 @@ func TestWhatMayLoseRecordsIsSaid(t *testing.T) {
 			f.variables["rpl_semi_sync_source_enabled"], f.variables["rpl_semi_sync_source_wait_point"] = "ON", "AFTER_SYNC"
 			f.variables["rpl_semi_sync_source_timeout"], f.status["rpl_semi_sync_source_status"] = "10000", "ON"
 		}, "goes on alone after 10000 ms", "All", "All", "for 10000 ms"},
-		"a cluster":     {func(f *facts) { f.galeraNode() }, "", "All", "All", "Other nodes have each record"},
-		"a lax cluster": {func(f *facts) { f.galeraNode(); f.variables["innodb_flush_log_at_trx_commit"] = "0" }, "innodb_flush_log_at_trx_commit is 0", "if all end at once", "if all lose power at once", "Other nodes"},
+		"a cluster":     {func(f *facts) { f.galeraNode() }, "", "All", "All", "crashes of nodes and partitions may lose acknowledged records"},
+		"a lax cluster": {func(f *facts) { f.galeraNode(); f.variables["innodb_flush_log_at_trx_commit"] = "0" }, "innodb_flush_log_at_trx_commit is 0", "if all end one soon after the other", "if all do one soon after the other", "Other nodes"},
 		"a hasty group": {func(f *facts) {
 			f.variables["group_replication_group_name"], f.variables["group_replication_consistency"] = "g", "EVENTUAL"
 		}, "reads on a new primary", "All", "All", "A majority"},
@@ -190,7 +164,7 @@ func TestWhatMayLoseRecordsIsSaid(t *testing.T) {
 		f := soundFacts()
 		c.change(f)
 		l := opened(t, Options{URI: "mysql://h/d"})
-		l.known.Store(f)
+		l.core.Learn(f)
 		if w := l.Warning(); (w == "") != (c.warns == "") || !strings.Contains(w, c.warns) {
 			t.Errorf("Warning() %s = %q, want %q in it", what, w, c.warns)
 		}
@@ -198,30 +172,13 @@ func TestWhatMayLoseRecordsIsSaid(t *testing.T) {
 			t.Errorf("Durability() %s = %+v, want %q, %q and %q", what, d, c.crash, c.power, c.failover)
 		}
 	}
-	l := opened(t, Options{URI: "mysql://h/d"})
-	if w, d := l.Warning(), l.Durability(); w != "" || d.Crash == "" || d.Crash != d.Power || d.Power != d.Failover {
-		t.Errorf("before the first use, Warning() = %q and Durability() = %+v, want none, and that nothing is known", w, d)
-	}
 }
 
 func TestASoundStoreIsFoundSo(t *testing.T) {
 	t.Parallel()
 	s := mysqlpeer.Start(t, mysqlpeer.Options{Flags: []string{"--log-bin", "--sync-binlog=1", "--server-id=1"}})
 	mysqlpeer.Exec(t, s.DSN(), "CREATE DATABASE jobs")
-	l := initialised(t, Options{URI: uriOf(t, s.DSN()+"jobs")})
-	found, err := l.Examine(within(t))
-	must(t, "Examine()", err)
-	documenttest.FindsNoMore(t, found)
-	if len(found) != allChecks {
-		t.Errorf("Examine() found\n%swant %d findings", documenttest.Lines(found), allChecks)
-	}
-	if w := l.Warning(); w != "" {
-		t.Errorf("Warning() = %q, want none", w)
-	}
-	must(t, "Close()", l.Close(within(t)))
-	if found, err := l.Examine(within(t)); !errors.Is(err, store.ErrClosed) || found != nil {
-		t.Errorf("Examine() after Close = %v, %v, want ErrClosed", found, err)
-	}
+	documenttest.IsSound(t, initialised(t, Options{URI: uriOf(t, s.DSN()+"jobs")}), allChecks)
 }
 
 func TestWhatIsMissingIsFound(t *testing.T) {
@@ -244,14 +201,6 @@ func TestWhatIsMissingIsFound(t *testing.T) {
 	found, err = stranger.Examine(within(t))
 	must(t, "Examine()", err)
 	documenttest.Finds(t, found, store.CheckRead, store.LevelFail, "1142")
-
-	nobody := opened(t, Options{URI: "mysql://root@127.0.0.1:1/d"})
-	found, err = nobody.Examine(within(t))
-	must(t, "Examine()", err)
-	documenttest.Finds(t, found, store.CheckConnection, store.LevelFail, "refused")
-	if len(found) != allChecks {
-		t.Errorf("Examine() of no server found\n%swant %d findings", documenttest.Lines(found), allChecks)
-	}
 }
 
 func TestARightThatIsMissingIsFound(t *testing.T) {
@@ -259,38 +208,16 @@ func TestARightThatIsMissingIsFound(t *testing.T) {
 	dsn := mysqlpeer.Database(t)
 	initialised(t, Options{URI: uriOf(t, dsn)})
 	const all = "SELECT, INSERT, UPDATE, DELETE ON worker_leases_roster"
-	for name, c := range map[string]struct {
-		rights []string
-		denied bool   // CheckRights denies
-		check  string // the check that finds it
-		level  store.Level
-		says   string
-		also   []string
-	}{
-		"none missing":            {rights: []string{"SELECT, INSERT, DELETE ON worker_leases", all}, check: store.CheckAppend, level: store.LevelOK, says: "granted to r"},
-		"all of the database":     {rights: []string{"SELECT, INSERT, UPDATE, DELETE ON *"}, check: store.CheckAppend, level: store.LevelOK, says: "granted to r"},
-		"columns do":              {rights: []string{"SELECT (worker_type, seq, document), INSERT (worker_type, seq, document) ON worker_leases", "DELETE ON worker_leases", all}, check: store.CheckAppend, level: store.LevelOK, says: "granted to r"},
-		"no insert":               {rights: []string{"SELECT, DELETE ON worker_leases", all}, denied: true, check: store.CheckAppend, level: store.LevelFail, says: "worker_leases TO r"},
-		"no delete":               {rights: []string{"SELECT, INSERT ON worker_leases", all}, check: store.CheckTrim, level: store.LevelWarn, says: "lacks DELETE ON "},
-		"no rights in the roster": {rights: []string{"SELECT, INSERT, DELETE ON worker_leases"}, check: store.CheckRoster, level: store.LevelWarn, says: "there is no table"},
-		"only some in the roster": {rights: []string{"SELECT, INSERT, DELETE ON worker_leases", "SELECT, INSERT ON worker_leases_roster"}, check: store.CheckRoster, level: store.LevelWarn, says: "lacks UPDATE, DELETE ON "},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			l := opened(t, Options{URI: uriOf(t, mysqlpeer.Role(t, dsn, c.rights...))})
-			err := l.CheckRights(within(t))
-			if (err != nil) != c.denied || c.denied && !errors.Is(err, store.ErrDenied) {
-				t.Errorf("CheckRights() = %v, want denied %v", err, c.denied)
-			}
-			// The server says the same.
-			err = l.Append(within(t), storetest.Grant("job"+newTable(), 1))
-			if (err != nil) != c.denied || c.denied && (!errors.Is(err, store.ErrDenied) || !errors.Is(err, store.ErrNotStored)) {
-				t.Errorf("Append() = %v, want denied %v", err, c.denied)
-			}
-			found, err := l.Examine(within(t))
-			must(t, "Examine()", err)
-			documenttest.Finds(t, found, c.check, c.level, c.says)
-			documenttest.FindsNoMore(t, found, append(c.also, c.check, CheckDurability)...)
-		})
-	}
+	documenttest.RightsAreFound(t, map[string]documenttest.Right{
+		"none missing":            {Rights: []string{"SELECT, INSERT, DELETE ON worker_leases", all}, Check: store.CheckAppend, Level: store.LevelOK, Says: "granted to r"},
+		"all of the database":     {Rights: []string{"SELECT, INSERT, UPDATE, DELETE ON *"}, Check: store.CheckAppend, Level: store.LevelOK, Says: "granted to r"},
+		"columns do":              {Rights: []string{"SELECT (worker_type, seq, document), INSERT (worker_type, seq, document) ON worker_leases", "DELETE ON worker_leases", all}, Check: store.CheckAppend, Level: store.LevelOK, Says: "granted to r"},
+		"no insert":               {Rights: []string{"SELECT, DELETE ON worker_leases", all}, Denied: true, Check: store.CheckAppend, Level: store.LevelFail, Says: "worker_leases TO r"},
+		"no delete":               {Rights: []string{"SELECT, INSERT ON worker_leases", all}, Check: store.CheckTrim, Level: store.LevelWarn, Says: "lacks DELETE ON "},
+		"no rights in the roster": {Rights: []string{"SELECT, INSERT, DELETE ON worker_leases"}, Check: store.CheckRoster, Level: store.LevelWarn, Says: "there is no table"},
+		"only some in the roster": {Rights: []string{"SELECT, INSERT, DELETE ON worker_leases", "SELECT, INSERT ON worker_leases_roster"}, Check: store.CheckRoster, Level: store.LevelWarn, Says: "lacks UPDATE, DELETE ON "},
+	}, func(t testing.TB, rights []string) store.Ledger {
+		t.Helper()
+		return opened(t, Options{URI: uriOf(t, mysqlpeer.Role(t, dsn, rights...))})
+	})
 }

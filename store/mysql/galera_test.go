@@ -14,6 +14,7 @@ import (
 
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/internal/documenttest"
+	"github.com/slotlease/slotlease/store/internal/sqldb"
 	"github.com/slotlease/slotlease/testutil/mysqlpeer"
 	"github.com/slotlease/slotlease/testutil/storetest"
 )
@@ -90,12 +91,18 @@ func TestACluster(t *testing.T) {
 		t.Errorf("Durability() = %+v, Warning() = %q, want the other nodes, and none", d, w)
 	}
 	stamp, err := first.Now(within(t))
-	if err != nil || stamp.Skew != defaultSkew || stamp.Clock == "" {
+	if err != nil || stamp.Skew != sqldb.DefaultSkew || stamp.Clock == "" {
 		t.Errorf("Now() = %+v, %v, want a clock, and the skew of several servers", stamp, err)
 	}
 	found, err := first.Examine(within(t))
 	must(t, "Examine()", err)
-	documenttest.FindsNoMore(t, found)
+	documenttest.Finds(t, found, CheckDurability, store.LevelWarn, "may lose acknowledged records when nodes crash or are cut off")
+	documenttest.Finds(t, found, store.CheckServerClocks, store.LevelSkip, "servers that the URI doesn't name weren't asked")
+	all := opened(t, Options{URI: "mysql://root@" + nodes[0].Addr() + "," + nodes[1].Addr() + "," + nodes[2].Addr() + "/jobs"})
+	must(t, "Check() of a cluster all of whose nodes take writes", all.core.Fitness.Check(within(t)))
+	found, err = all.Examine(within(t))
+	must(t, "Examine()", err)
+	documenttest.Finds(t, found, store.CheckServerClocks, store.LevelOK, "as was measured; workers allow for 100ms")
 
 	t.Run("of appends to one key on several nodes exactly one wins", func(t *testing.T) {
 		var mu sync.Mutex
@@ -116,12 +123,42 @@ func TestACluster(t *testing.T) {
 		wg.Wait()
 		storetest.CheckWins(t, rounds, wins...)
 	})
+	t.Run("of appends above one record on several nodes exactly one wins", func(t *testing.T) {
+		prev := storetest.Grant("above", 1)
+		must(t, "Append()", first.Append(within(t), prev))
+		for seq := int64(2); seq <= 60; seq++ {
+			errs := make([]error, len(ledgers))
+			var wg sync.WaitGroup
+			for i, l := range ledgers {
+				wg.Go(func() {
+					r := storetest.Grant("above", seq)
+					r.Claim = fmt.Sprint("node-", i)
+					errs[i] = l.AppendAfter(within(t), r, prev)
+				})
+			}
+			wg.Wait()
+			stored, err := first.Get(within(t), "above", seq)
+			must(t, "Get()", err)
+			for i, err := range errs {
+				if won := stored.Claim == fmt.Sprint("node-", i); won != (err == nil) || err != nil && !errors.Is(err, store.ErrConflict) {
+					t.Errorf("AppendAfter(%d) on node %d = %v, and %s is stored, want one winner and conflicts", seq, i, err, stored.Claim)
+				}
+			}
+			prev = stored
+		}
+	})
 	t.Run("each node shows what was acknowledged by another", func(t *testing.T) {
 		for seq := range int64(100) {
 			writer, reader := ledgers[seq%3], ledgers[(seq+1)%3]
 			must(t, "Append()", writer.Append(within(t), storetest.Grant("seen", seq+1)))
 			if got, _, err := reader.Tail(within(t), "seen", 1); err != nil || len(got) != 1 || got[0].Seq != seq+1 {
 				t.Fatalf("Tail() on another node = %+v, %v, want the record %d that was acknowledged", got, err, seq+1)
+			}
+			if seq > 0 {
+				next := storetest.Grant("followed", seq+1)
+				must(t, "AppendAfter() a record that another node has acknowledged", writer.AppendAfter(within(t), next, storetest.Grant("followed", seq)))
+			} else {
+				must(t, "Append()", writer.Append(within(t), storetest.Grant("followed", 1)))
 			}
 			if _, err := ledgers[(seq+2)%3].Get(within(t), "seen", seq+1); err != nil {
 				t.Fatalf("Get() on another node = %v, want the record %d that was acknowledged", err, seq+1)

@@ -2,10 +2,7 @@ package mysql
 
 import (
 	"context"
-	"errors"
-
-	"github.com/slotlease/slotlease/store"
-	"github.com/slotlease/slotlease/store/storekit"
+	"strings"
 )
 
 // The tables. Names are bytes, so that no two are taken for one, and documents are kept as they are: the type JSON
@@ -17,30 +14,28 @@ const (
 		document LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL, PRIMARY KEY (worker_type, id)) ENGINE = InnoDB`
 )
 
-// Init creates the tables unless they exist, and checks that they are fit for a ledger. It changes nothing that
-// exists. It needs the right to create for what is missing alone. The roster is created unless that is denied:
-// nothing else depends on it.
-func (l *Ledger) Init(ctx context.Context) error {
-	if err := l.MayWrite("init"); err != nil {
-		return err
+// rights are those of a worker. DELETE is for trimming. Without UPDATE on the ledger nobody can overwrite a lease.
+const rights = `-- A worker needs these rights and no others. Put its user here, unless this is it.
+GRANT SELECT, INSERT, DELETE ON LEDGER TO WORKER;
+GRANT SELECT, INSERT, UPDATE, DELETE ON ROSTER TO WORKER;
+`
+
+// script has the statements of Init for the mysql or mariadb client, and the rights of a worker, from any host.
+func (l *Ledger) script() string {
+	worker := "'" + strings.NewReplacer(`\`, `\\`, "'", `\'`).Replace(l.core.Worker()) + "'@'%'" // '' would be everybody.
+	parts := strings.Split(strings.Join([]string{createLedger, createRoster, rights}, ";\n"), "WORKER")
+	for i, part := range parts {
+		parts[i] = l.filled(part) // A table may be named so, too.
 	}
-	_, err := storekit.RunUnchecked(ctx, l.runner, "init", "", func(ctx context.Context) (none struct{}, err error) {
-		f, err := l.look(ctx)
-		if err != nil {
-			return none, err
-		}
-		if f.ledger == nil {
-			_, err = l.db.ExecContext(ctx, l.filled(createLedger))
-		}
-		if err == nil && f.roster == nil {
-			if _, err = l.db.ExecContext(ctx, l.filled(createRoster)); errors.Is(l.meaning(err).Is, store.ErrDenied) {
-				err = nil
-			}
-		}
-		if err == nil {
-			err = l.fitness.Check(ctx)
-		}
-		return none, err
-	})
+	return "-- for mysql or mariadb\n" + strings.Join(parts, worker)
+}
+
+// create creates a table.
+func (l *Ledger) create(ctx context.Context, _ *facts, table string) error {
+	text := createLedger
+	if table != l.address.Table {
+		text = createRoster
+	}
+	_, err := l.db.ExecContext(ctx, l.filled(text))
 	return err
 }

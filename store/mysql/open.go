@@ -1,32 +1,23 @@
 package mysql
 
 import (
-	"cmp"
 	"context"
+	"database/sql"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/benbjohnson/clock"
+	"github.com/go-sql-driver/mysql"
 
 	"github.com/slotlease/slotlease/store"
-	"github.com/slotlease/slotlease/store/storekit"
+	"github.com/slotlease/slotlease/store/internal/sqldb"
 )
 
-const (
-	// DefaultTable keeps the records, unless Options or the URI say otherwise. The roster is beside it, in
-	// worker_leases_roster.
-	DefaultTable = "worker_leases"
-	// rosterSuffix makes the name of the roster's table.
-	rosterSuffix = "_roster"
+// DefaultTable keeps the records, unless Options or the URI say otherwise. The roster is beside it, in
+// worker_leases_roster.
+const DefaultTable = "worker_leases"
 
-	defaultConns          = 4
-	defaultConnectTimeout = 3 * time.Second
-	// defaultSkew is how far the clocks of several servers are assumed to be apart.
-	defaultSkew = 100 * time.Millisecond
-)
-
-// Options of Open. URI is required.
+// Options of Open. URI, or DB and Database, are required.
 type Options struct {
 	// URI names servers, database and table:
 	//
@@ -45,6 +36,18 @@ type Options struct {
 	URI string
 	// Password of the URI's user. Default: that of the URI.
 	Password string
+	// PasswordFunc gives the current password or token, if it changes. It is asked for each new connection, and has 10 s by Clock.
+	// What it gives is logged nowhere, and its errors are those of the operations. With tls=true, a server that asks for it as it is,
+	// as for tokens, gets it.
+	PasswordFunc func(ctx context.Context) (string, error)
+
+	// DB is the application's, opened with github.com/go-sql-driver/mysql, in place of URI and passwords. Connections are taken for an
+	// operation each, at most MaxConns at a time. Their sessions are set up for that, and made what they were. An operation that gets
+	// none in 3 s fails, and says that the pool is exhausted. Close leaves DB open. Which servers it may lead to isn't known, so they
+	// aren't asked whether two of them take writes, and their clocks are assumed to be within ServerSkew.
+	DB *sql.DB
+	// Database has the table. Required with DB, and that of the URI else.
+	Database string
 
 	// Table default: that of the URI, else DefaultTable. At most 57 bytes, of A-Z a-z 0-9 _.
 	Table string
@@ -55,9 +58,10 @@ type Options struct {
 	// negative; at most 1 h.
 	ServerSkew time.Duration
 
-	// MaxConns bounds the connections to the server. Default: that of the URI, else 4. From 1 to 1000.
+	// MaxConns bounds the connections to the server, and those that DB lends. Default: that of the URI, else 4. From 1 to 1000.
 	MaxConns int
 	// AppName is the program_name in the server's performance_schema. Default: that of the URI, else slotlease.
+	// That of DB is its own.
 	AppName string
 	// ReadOnly is for people who look: Append, Trim, Init and the like fail with store.ErrDenied.
 	ReadOnly bool
@@ -68,75 +72,61 @@ type Options struct {
 }
 
 func init() {
-	for _, name := range form.Schemes {
-		store.Register(name, store.Driver{
-			Open: func(ctx context.Context, uri string, o store.OpenOptions) (store.Ledger, error) {
-				options := Options{URI: uri, ReadOnly: o.ReadOnly, AppName: o.AppName, Clock: o.Clock}
-				if a, err := parseURI(uri); err == nil && a.Password == "" {
-					options.Password = getenv(o)("MYSQL_PWD")
-				}
-				l, err := Open(ctx, options)
-				if err != nil {
-					return nil, err
-				}
-				return l, nil
-			},
-			Redact: Redact,
-			Form:   name + "://HOST/DATABASE",
-
-			Secrets: []store.Secret{{Variable: "MYSQL_PWD", Shared: true}},
-		})
-	}
+	sqldb.Register(&form, read, func(ctx context.Context, uri, password string, o store.OpenOptions) (*Ledger, error) {
+		return Open(ctx, Options{URI: uri, Password: password, ReadOnly: o.ReadOnly, AppName: o.AppName, Clock: o.Clock})
+	})
 }
 
 // Open checks the options and makes a ledger of them. It reports everything that is wrong with them at once. It
 // waits for no connection: a server that can't be reached shows in the operations, and they work once it can.
 func Open(_ context.Context, o Options) (*Ledger, error) {
-	a, err := parseURI(o.URI)
-	faults := []error{err}
-	bad := func(ok bool, format string, args ...any) {
-		if !ok {
-			faults = append(faults, fmt.Errorf("options: "+format, args...))
+	l := &Ledger{}
+	var faults []error
+	switch {
+	case o.DB == nil:
+		var err error
+		l.address, err = parseURI(o.URI)
+		faults = append(faults, err)
+		if o.Database != "" && o.Database != l.address.Database {
+			faults = append(faults, errors.New("options: Database is for DB, and the URI names another: leave it out"))
+		}
+	case !isDatabase(o.Database):
+		faults = append(faults, errors.New("options: Database must be the name of DB's database, without / \\ . `"))
+	default:
+		l.address.Database = o.Database
+	}
+	core, err := sqldb.Open[*facts](&form, &l.address.Address, sqldb.Options{
+		URI: o.URI, Password: o.Password, PasswordFunc: o.PasswordFunc, Lent: o.DB != nil, Table: o.Table,
+		ServerSkew: o.ServerSkew, MaxConns: o.MaxConns, AppName: o.AppName, Clock: o.Clock,
+	}, faults...)
+	if err != nil {
+		return nil, err
+	}
+	l.core, l.clock = core, core.Clock
+	if o.DB != nil {
+		core.Lend(o.DB, nil)
+	} else if a := &l.address; a.tls != tlsOff {
+		if l.tls, err = sqldb.TLS(a.ca, a.cert, a.key, a.tls == tlsSkip); err != nil {
+			return nil, form.Failed(err)
 		}
 	}
-	bad(o.Table == "" || a.table == "" || o.Table == a.table, "table is given in the URI and in Options, and differs: give one")
-	a.table = cmp.Or(o.Table, a.table, DefaultTable)
-	bad(tableName.MatchString(a.table), "Table must be a name of A-Z a-z 0-9 _ that doesn't begin with a digit, at most 57")
-	a.appName = cmp.Or(o.AppName, a.appName, "slotlease")
-	bad(isAppName(a.appName), "AppName must have 1 to 63 printable ASCII characters without , and :")
-	bad(o.ServerSkew >= 0 && o.ServerSkew <= storekit.MostSkew, "ServerSkew %v must be from 0 to %v", o.ServerSkew, storekit.MostSkew)
-	bad(o.ServerSkew == 0 || a.skew == 0 || o.ServerSkew == a.skew, "serverSkew %v in the URI and %v in Options: give one", a.skew, o.ServerSkew)
-	a.skew = cmp.Or(o.ServerSkew, a.skew)
-	bad(o.MaxConns >= 0 && o.MaxConns <= mostConns, "MaxConns %d must be from 1 to %d, or 0 for the default", o.MaxConns, mostConns)
-	a.maxConns = cmp.Or(o.MaxConns, a.maxConns, defaultConns)
-	a.connectTimeout = cmp.Or(a.connectTimeout, defaultConnectTimeout)
-	bad(o.Password == "" || a.Password == "" || o.Password == a.Password, "a password is given in the URI and in Options, and differs: give one")
-	a.Password = cmp.Or(o.Password, a.Password)
-	if err := errors.Join(faults...); err != nil {
-		return nil, fmt.Errorf("mysql: open: %w", err)
-	}
-	l := &Ledger{address: a, clock: o.Clock}
-	if l.clock == nil {
-		l.clock = clock.New()
-	}
-	l.hide()
-	if l.db, err = l.pool(); err != nil {
-		return nil, fmt.Errorf("mysql: open: %w", err)
-	}
-	l.fitness = storekit.NewFitness(l.clock, l.check)
-	l.runner = storekit.NewRunner(storekit.RunnerOptions{Store: "mysql", Secrets: l.secrets, Meaning: l.meaning, Fitness: l.fitness})
-	l.SQL = storekit.NewSQL(storekit.SQLOptions{
-		DB: l.db, Dialect: l.dialect(), Runner: l.runner, Fitness: l.fitness, Insert: l.insert, ReadOnly: o.ReadOnly,
-	})
+	core.MakePool(mysql.MySQLDriver{}, l.connect, l.borrow)
+	l.db = core.DB
+	l.Ledger = core.Start(l.parts(o.ReadOnly))
 	return l, nil
 }
 
-// hide keeps the password out of errors.
-func (l *Ledger) hide() {
-	a := &l.address
-	if a.Password != "" {
-		l.secrets.Hide(a.Password)
-		l.secrets.HideLogin(a.User+":"+a.Password, "")
+// parts are what is MySQL's own.
+func (l *Ledger) parts(readOnly bool) sqldb.Parts[*facts] {
+	return sqldb.Parts[*facts]{
+		Dialect: l.dialect(), Insert: l.insert, ReadOnly: readOnly, Meaning: l.meaning,
+		Look: l.look, AskHosts: l.askHosts, Writers: l.writers, Unusable: unusable, NameIt: nameTheRightOne,
+		Several: (*facts).several, Unasked: l.unasked,
+		Stamp:  func(s *store.Stamp) { s.History = l.history(s.Server) },
+		Checks: l.checks(), Columns: ledgerColumns, Table: tableFlaws, Kept: "InnoDB's, with the key (worker_type, seq), byte by byte",
+		Hooks: ", as far as the user may know (triggers: with the right TRIGGER)",
+		Probe: l.filled(`SELECT 1 FROM LEDGER LIMIT 0`), Lacks: l.lacks,
+		Durability: (*facts).durability,
+		Create:     l.create, Script: l.script,
 	}
-	l.secrets.Publish(append([]string{a.Database, a.table}, a.Hosts...)...)
 }

@@ -3,10 +3,8 @@ package mysql
 import (
 	"context"
 	"net"
-	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/internal/documenttest"
@@ -31,31 +29,6 @@ func TestAServerThatDiesOrIsSilent(t *testing.T) {
 			Skips:  map[string]string{"a watch of *": "there are no hints"},
 		}
 	})
-}
-
-func TestAHandleThatIsClosedLeavesNoGoroutine(t *testing.T) {
-	uri, table := uriOf(t, mysqlpeer.Database(t)), newTable()
-	must(t, "Close()", initialised(t, Options{URI: uri, Table: table}).Close(within(t)))
-	before := runtime.NumGoroutine()
-	for range 10 {
-		l, err := Open(t.Context(), Options{URI: uri, Table: table})
-		must(t, "Open()", err)
-		for range 8 {
-			ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
-			_, _, _ = l.Tail(ctx, "job", 1)
-			cancel()
-		}
-		_, _, err = l.Tail(within(t), "job", 1)
-		must(t, "Tail()", err)
-		must(t, "Close()", l.Close(within(t)))
-	}
-	for range 500 {
-		if runtime.NumGoroutine() <= before {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	t.Errorf("%d goroutines after Close, %d before", runtime.NumGoroutine(), before)
 }
 
 func TestAHostThatIsSilentIsGivenUpForTheNext(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/internal/documenttest"
+	"github.com/slotlease/slotlease/store/internal/sqldb"
 	"github.com/slotlease/slotlease/testutil/mysqlpeer"
 	"github.com/slotlease/slotlease/testutil/storetest"
 )
@@ -18,18 +19,7 @@ import (
 func TestManyThatInitialiseAtOnceAllSucceed(t *testing.T) {
 	t.Parallel()
 	uri := uriOf(t, mysqlpeer.Database(t))
-	done := make(chan error)
-	const handles = 8
-	for range handles {
-		l := opened(t, Options{URI: uri, MaxConns: 1})
-		ctx := within(t)
-		go func() { done <- l.Init(ctx) }()
-	}
-	for range handles {
-		if err := <-done; err != nil {
-			t.Errorf("Init() beside others = %v, want nil", err)
-		}
-	}
+	documenttest.InitialiseAtOnce(t, func() store.Ledger { return opened(t, Options{URI: uri, MaxConns: 1}) })
 }
 
 // What init_connect and the server's settings do to the sessions of plain users.
@@ -130,7 +120,7 @@ func TestTheStatementsRunOnTheServerOfTheirSession(t *testing.T) {
 			_, err = c0.ExecContext(within(t), c.spoil)
 			must(t, c.spoil, err)
 			rows := 0
-			err = each(within(t), c0, func(*sql.Rows) error { rows++; return nil }, s.text, s.args...)
+			err = sqldb.Each(within(t), c0, func(*sql.Rows) error { rows++; return nil }, s.text, s.args...)
 			if m := l.meaning(err); err == nil || m.Text != errAstray.Why || m.Is != nil {
 				t.Errorf("%s by %s = %d rows, %v (%+v), want an error that says so", name, what, rows, err, m)
 			}
@@ -150,18 +140,14 @@ func TestAnAppendElsewhereStoresNothing(t *testing.T) {
 	s := mysqlpeer.Start(t, mysqlpeer.Options{})
 	mysqlpeer.Exec(t, s.DSN(), "CREATE DATABASE jobs")
 	dsn := s.DSN() + "jobs"
-	for _, returns := range []bool{true, false} {
-		l := initialised(t, Options{URI: uriOf(t, dsn), MaxConns: 1})
-		l.plain = !returns
-		must(t, "Trim()", documenttest.ErrorOf(l.Trim(within(t), "job", 1)))
-		for _, spoil := range []string{`SET ` + sessionServer + ` = 'other:3306 #1'`, `SET GLOBAL read_only = 1`} {
-			_, err := l.db.ExecContext(within(t), spoil)
-			must(t, spoil, err)
-			wantOutcome(t, "Append() after "+spoil, l.Append(within(t), storetest.Grant("job", 1)), outcome{nil, true}, errAstray.Why)
-			execute(t, dsn, `SET GLOBAL read_only = 0`)
-			if _, err := l.Get(within(t), "job", 1); !errors.Is(err, store.ErrNotFound) {
-				t.Errorf("Get() after %s = %v, want ErrNotFound", spoil, err)
-			}
+	l := initialised(t, Options{URI: uriOf(t, dsn), MaxConns: 1})
+	for _, spoil := range []string{`SET ` + sessionServer + ` = 'other:3306 #1'`, `SET GLOBAL read_only = 1`} {
+		_, err := l.db.ExecContext(within(t), spoil)
+		must(t, spoil, err)
+		wantOutcome(t, "Append() after "+spoil, l.Append(within(t), storetest.Grant("job", 1)), outcome{nil, true}, errAstray.Why)
+		execute(t, dsn, `SET GLOBAL read_only = 0`)
+		if _, err := l.Get(within(t), "job", 1); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("Get() after %s = %v, want ErrNotFound", spoil, err)
 		}
 	}
 }
@@ -188,5 +174,28 @@ func TestAHandleForPeopleWritesNothing(t *testing.T) {
 	}
 	if text := fmt.Sprint(l); strings.Contains(text, "root") {
 		t.Errorf("String() = %q, want no user", text)
+	}
+}
+
+// Functions of a database don't stand in for those of the server.
+func TestStoredFunctionsWithTheNamesOfBuiltInOnesChangeNothing(t *testing.T) {
+	t.Parallel()
+	dsn := mysqlpeer.Database(t)
+	for name, takes := range map[string]string{
+		"concat": "a TEXT", "json_valid": "a TEXT", "json_extract": "a TEXT, b TEXT", "json_unquote": "a TEXT", "octet_length": "a TEXT", "sysdate": "a INT",
+		"utc_timestamp": "a INT", "timestampdiff": "a INT, b TEXT, c TEXT", "now": "a INT", "connection_id": "", "least": "a INT, b INT", "max": "a INT", "if": "a INT, b INT, c INT",
+	} {
+		execute(t, dsn, fmt.Sprintf("CREATE FUNCTION `%s` (%s) RETURNS INT DETERMINISTIC RETURN 7", name, takes))
+	}
+	l := initialised(t, Options{URI: uriOf(t, dsn)})
+	before := time.Now()
+	must(t, "Append()", l.Append(within(t), storetest.Grant("job", 1)))
+	must(t, "AppendAfter()", l.AppendAfter(within(t), storetest.Grant("job", 2), storetest.Grant("job", 1)))
+	other := storetest.Grant("job", 2)
+	other.Claim = "another"
+	documenttest.Sentinel(t, "AppendAfter() another", l.AppendAfter(within(t), storetest.Grant("job", 3), other), store.ErrWentBack)
+	got, stamp, err := l.Tail(within(t), "job", 5)
+	if err != nil || len(got) != 2 || stamp.Time.Before(before.Add(-time.Second)) || stamp.Time.After(time.Now().Add(time.Second)) {
+		t.Errorf("Tail() = %+v at %v, %v, want both records at about %v", got, stamp.Time, err, before)
 	}
 }

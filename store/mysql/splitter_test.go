@@ -11,6 +11,7 @@ import (
 
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/internal/documenttest"
+	"github.com/slotlease/slotlease/store/internal/sqldb"
 	"github.com/slotlease/slotlease/testutil/storetest"
 )
 
@@ -166,7 +167,7 @@ func TestAProxyThatSplitsReadsFromWritesIsRefused(t *testing.T) {
 	l := opened(t, Options{URI: "mysql://root@" + split(t, p.primary.Addr(), p.primary.Addr()) + "/jobs"})
 	must(t, "Append() by a proxy", l.Append(within(t), storetest.Grant("job", 2)))
 	stamp, err := l.Now(within(t))
-	if err != nil || stamp.Clock != "" || stamp.Server == "" || stamp.Skew != defaultSkew {
+	if err != nil || stamp.Clock != "" || stamp.Server == "" || stamp.Skew != sqldb.DefaultSkew {
 		t.Errorf("Now() by a proxy = %+v, %v, want no clock's name, and the skew of several servers", stamp, err)
 	}
 	found, err := l.Examine(within(t))

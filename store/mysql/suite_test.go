@@ -3,10 +3,8 @@ package mysql
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"database/sql"
 	"fmt"
-	"maps"
 	"regexp"
 	"strings"
 	"sync"
@@ -18,6 +16,7 @@ import (
 	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/internal/documenttest"
+	"github.com/slotlease/slotlease/store/internal/sqldb"
 	"github.com/slotlease/slotlease/store/storekit"
 	"github.com/slotlease/slotlease/testutil/mysqlpeer"
 	"github.com/slotlease/slotlease/testutil/storetest"
@@ -49,12 +48,6 @@ func initialised(t testing.TB, o Options) *Ledger {
 	t.Helper()
 	l := opened(t, o)
 	must(t, "Init()", l.Init(within(t)))
-	return l
-}
-
-// plain makes a ledger do what it does on MySQL, where inserts return nothing.
-func plain(l *Ledger) *Ledger {
-	l.plain = true
 	return l
 }
 
@@ -98,8 +91,7 @@ func execute(t testing.TB, dsn, text string, args ...any) {
 	must(t, text, err)
 }
 
-// newTable is the name of a table that no other test has.
-func newTable() string { return "t" + strings.ToLower(rand.Text()) }
+var newTable = documenttest.NewTable
 
 // skips are what the store can't express.
 var skips = map[string]string{
@@ -107,7 +99,7 @@ var skips = map[string]string{
 	"hostile names from outside/*/plant long *": "the column of names has 255 bytes",
 }
 
-// A worker that has the rights it needs, and no others.
+// A worker that has the rights it needs, and no others, in tables that an administrator has made by the client mariadb.
 func TestConformance(t *testing.T) {
 	suites.SharedKit(t, "store/postgres")
 	t.Parallel()
@@ -119,8 +111,8 @@ func TestConformance(t *testing.T) {
 		worker := ""
 		h.InitFirst = func(t testing.TB) {
 			t.Helper()
-			must(t, "Init()", opened(t, Options{URI: uriOf(t, dsn), Table: table}).Init(within(t)))
-			worker = uriOf(t, mysqlpeer.Role(t, dsn, "SELECT, INSERT, DELETE ON "+table, "SELECT, INSERT, UPDATE, DELETE ON "+table+rosterSuffix))
+			worker = uriOf(t, mysqlpeer.Role(t, dsn))
+			mysqlpeer.Exec(t, dsn, opened(t, Options{URI: worker, Table: table}).InitScript())
 		}
 		h.Open = func(t testing.TB) store.Ledger {
 			t.Helper()
@@ -130,25 +122,6 @@ func TestConformance(t *testing.T) {
 			t.Helper()
 			return Open(t.Context(), Options{URI: strings.Replace(uriOf(t, dsn), "127.0.0.1", "localhost", 1), Table: table})
 		}
-		return h
-	})
-}
-
-// An administrator, on a server that can't return what an insert stored, as MySQL can't.
-func TestConformanceWithoutReturning(t *testing.T) {
-	suites.SecondPath(t)
-	t.Parallel()
-	dsn := mysqlpeer.Database(t)
-	storetest.Run(t, func(t *testing.T) storetest.Harness {
-		t.Helper()
-		table := newTable()
-		h := harness(t, dsn, table, 30)
-		h.Open = func(t testing.TB) store.Ledger {
-			t.Helper()
-			return plain(opened(t, Options{URI: uriOf(t, dsn), Table: table}))
-		}
-		h.Skips = maps.Clone(skips)
-		h.Skips["two paths"] = "TestConformance has them"
 		return h
 	})
 }
@@ -165,7 +138,7 @@ func harness(t testing.TB, dsn, table string, rounds int) storetest.Harness {
 		OpenReading: func(t testing.TB) store.Ledger {
 			t.Helper()
 			if reading == "" {
-				reading = uriOf(t, mysqlpeer.Role(t, dsn, "SELECT ON "+table, "SELECT ON "+table+rosterSuffix))
+				reading = uriOf(t, mysqlpeer.Role(t, dsn, "SELECT ON "+table, "SELECT ON "+table+sqldb.RosterSuffix))
 			}
 			return opened(t, Options{URI: reading, Table: table})
 		},

@@ -2,38 +2,27 @@ package mysql
 
 import (
 	"errors"
-	"regexp"
-	"strconv"
 	"strings"
-	"time"
 
+	"github.com/slotlease/slotlease/store/internal/sqldb"
 	"github.com/slotlease/slotlease/store/storekit"
 )
 
 // address is a parsed URI.
 type address struct {
-	storekit.DatabaseURI
-	table          string
-	tls            string
-	ca, cert, key  string
-	appName        string
-	connectTimeout time.Duration
-	// skew is Options.ServerSkew, or zero, and maxConns Options.MaxConns.
-	skew     time.Duration
-	maxConns int
+	sqldb.Address
+	tls           string
+	ca, cert, key string
 }
 
 // form is that of the URIs.
-var form = storekit.URIForm{
-	Schemes: []string{"mysql", "mariadb"}, Port: "3306", Socket: "socket=/PATH",
-	Reserved: "\\.`", MostName: 64 * 4,
+var form = sqldb.Form{
+	URIForm: storekit.URIForm{Schemes: []string{"mysql", "mariadb"}, Port: "3306", Socket: "socket=/PATH", Reserved: "\\.`", MostName: 64 * 4},
+	Store:   "mysql", MostTable: 57, AppName: "appName", Timeout: "connectTimeout",
+	Separators: ",:", // The driver separates by them.
+	Variable:   "MYSQL_PWD",
+	Unknown:    "is unknown: use table, tls, tlsCA, tlsCert, tlsKey, connectTimeout, appName, socket, serverSkew or maxConns; give a password before the host, or in MYSQL_PWD",
 }
-
-const (
-	// mostConns bounds maxConns, and mostTimeout connectTimeout.
-	mostConns   = 1000
-	mostTimeout = time.Minute
-)
 
 // The values of tls.
 const (
@@ -42,14 +31,16 @@ const (
 	tlsOff    = "false"
 )
 
-// tableName is a name that looks the same in SQL, URIs and shells. Seven bytes are left for the roster's.
-var tableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,56}$`)
+// isDatabase reports whether Options.Database can stand in a statement.
+func isDatabase(name string) bool {
+	return name != "" && len(name) <= form.MostName && !strings.ContainsAny(name, "/"+form.Reserved)
+}
 
 // parseURI takes a URI apart. Its error has all faults, a line each. It quotes no part of the URI but the names of
 // parameters that look like names: anything else may be half a password.
 func parseURI(uri string) (address, error) {
 	var a address
-	errs := a.Read(uri, form, a.parameter)
+	errs := a.Read(uri, form.URIForm, a.parameter)
 	switch {
 	case len(a.Hosts) == 0 && a.Socket == "":
 		// Read has said so.
@@ -69,65 +60,34 @@ func parseURI(uri string) (address, error) {
 	return a, errors.Join(errs...)
 }
 
+// read is parseURI for what all stores read.
+func read(uri string) (*sqldb.Address, error) {
+	a, err := parseURI(uri)
+	return &a.Address, err
+}
+
 // parameter reads one, and says what is wrong with it.
 func (a *address) parameter(name, value string) error {
-	must := func(ok bool, what string) error {
-		if ok {
-			return nil
-		}
-		return errors.New("must be " + what)
-	}
-	path := func(to *string) error {
-		*to = value
-		return must(!strings.ContainsAny(value, "\n\r"), "the path of a file")
-	}
-	var err error
 	switch name {
 	case "socket":
 		if len(a.Hosts) > 0 {
 			return errors.New("is for a Unix socket, beside no host")
 		}
 		a.Socket = value
-		return must(strings.HasPrefix(value, "/") && !strings.ContainsAny(value, "\n\r"), "the path of a Unix socket")
-	case "table":
-		a.table = value
-		return must(tableName.MatchString(value), "a name of A-Z a-z 0-9 _ that doesn't begin with a digit, at most 57")
+		return sqldb.Must(strings.HasPrefix(value, "/") && !strings.ContainsAny(value, "\n\r"), "the path of a Unix socket")
 	case "tls":
 		a.tls = value
-		return must(value == tlsVerify || value == tlsSkip || value == tlsOff, "true, skip-verify or false")
+		return sqldb.Must(value == tlsVerify || value == tlsSkip || value == tlsOff, "true, skip-verify or false")
 	case "tlsCA":
-		return path(&a.ca)
+		return sqldb.File(&a.ca, value)
 	case "tlsCert":
-		return path(&a.cert)
+		return sqldb.File(&a.cert, value)
 	case "tlsKey":
-		return path(&a.key)
-	case "appName":
-		a.appName = value
-		return must(isAppName(value), "1 to 63 printable ASCII characters without , and :")
-	case "connectTimeout":
-		a.connectTimeout, err = time.ParseDuration(value)
-		return must(err == nil && a.connectTimeout > 0 && a.connectTimeout <= mostTimeout, "a duration above 0, at most 1m0s, such as 3s")
-	case "serverSkew":
-		a.skew, err = storekit.SkewOf(value)
-		return err
-	case "maxConns":
-		a.maxConns, err = strconv.Atoi(value)
-		return must(err == nil && a.maxConns > 0 && a.maxConns <= mostConns, "a number from 1 to 1000")
+		return sqldb.File(&a.key, value)
 	}
-	return errors.New("is unknown: use table, tls, tlsCA, tlsCert, tlsKey, connectTimeout, appName, socket, serverSkew or maxConns; give a password before the host, or in MYSQL_PWD")
+	return a.Parameter(&form, name, value)
 }
-
-// isAppName reports whether a name of a program can be given to a server: the driver separates by commas and colons.
-func isAppName(name string) bool {
-	return name != "" && len(name) <= 63 && strings.IndexFunc(name, func(c rune) bool { return c < ' ' || c > '~' || c == ',' || c == ':' }) < 0
-}
-
-// place is where the hosts are, for people.
-func (a *address) place() string { return a.Place(form) }
 
 // Redact returns a URI that may be shown. Of one that Open accepts, the password is masked, and what stands in its
 // place without a user; of any other no more than the scheme is shown.
-func Redact(uri string) string {
-	a, err := parseURI(uri)
-	return a.Redact(uri, form, err)
-}
+func Redact(uri string) string { return form.Redact(uri, read) }

@@ -3,16 +3,19 @@ package postgres
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
 
+	"github.com/slotlease/slotlease/store/internal/sqldb"
 	"github.com/slotlease/slotlease/store/storekit"
 )
 
@@ -37,87 +40,173 @@ func (l *Ledger) configure() error {
 	set("channel_binding", a.channelBinding)
 	set("target_session_attrs", "any") // ready asks for more.
 	config, err := pgx.ParseConfig(text.String())
-	l.secrets.Hide(a.Password)
-	if a.Password != "" {
-		l.secrets.HideLogin(a.User+":"+a.Password, "")
-	}
-	l.secrets.Publish(append([]string{a.Database, a.schema, a.table}, a.Hosts...)...)
 	if err != nil {
 		// Its text quotes all of the settings. Its cause is about files.
 		cause := errors.Unwrap(err)
 		if cause == nil {
 			cause = errors.New("the settings of the environment (PGSSLCERT and the like) can't be used")
 		}
-		return fmt.Errorf("options: %s", l.secrets.Scrub(cause.Error()))
+		return fmt.Errorf("options: %s", l.core.Secrets.Scrub(cause.Error()))
 	}
 	if config.Password != a.Password {
-		l.secrets.Hide(config.Password)
-		l.secrets.HideLogin(config.User+":"+config.Password, "")
+		l.core.Secrets.Hide(config.Password)
+		l.core.Secrets.HideLogin(config.User+":"+config.Password, "")
 	}
-	config.ConnectTimeout = a.connectTimeout
-	// Poolers take no others, and sessions may come with settings of their own: see the statements.
-	config.RuntimeParams = map[string]string{"application_name": a.appName, "client_encoding": "UTF8"}
-	config.DialFunc, config.LookupFunc = l.lines.dial, l.lines.lookUp
-	config.ValidateConnect = func(ctx context.Context, c *pgconn.PgConn) error {
-		pid, err := ready(ctx, c)
-		if err == nil {
-			l.lines.worked(c.Conn(), pid != c.PID())
+	if l.core.Password != nil {
+		l.before = func(ctx context.Context, c *pgx.ConnConfig) (err error) {
+			c.Password, err = l.core.Password.Get(ctx)
+			return err
 		}
-		return err
 	}
-	config.OnNotice = noticed
+	config.ConnectTimeout = a.ConnectTimeout
+	// Poolers take no others, and sessions may come with settings of their own: see the statements.
+	config.RuntimeParams = map[string]string{"application_name": a.AppName, "client_encoding": "UTF8"}
+	config.DialFunc = l.dial
+	config.ValidateConnect = l.validate
+	config.OnNotice, config.OnNotification = noticed, l.notified
 	// One message each way, and nothing that outlives the statement: behind a pooler, the next statement may go to
 	// another server process.
 	config.DefaultQueryExecMode = pgx.QueryExecModeExec
-	config.StatementCacheCapacity, config.DescriptionCacheCapacity = 0, 0
+	config.StatementCacheCapacity, config.DescriptionCacheCapacity = mostPrepared, 0
 	l.config = config
 	return nil
 }
 
 // pool makes the pool of connections.
 func (l *Ledger) pool() *sql.DB {
-	db := sql.OpenDB(connector{stdlib.GetConnector(*l.config, stdlib.OptionBeforeConnect(func(_ context.Context, c *pgx.ConnConfig) error {
-		l.lines.sort(&c.Config)
-		return nil
-	}))})
-	db.SetMaxOpenConns(l.address.maxConns)
-	db.SetMaxIdleConns(min(l.address.maxConns, 2))
-	db.SetConnMaxIdleTime(10 * time.Minute)
+	if l.core.Lender != nil {
+		return sqldb.OpenLent(sqldb.Connector{Own: stdlib.GetDefaultDriver(), Open: l.borrow}, l.address.MaxConns)
+	}
+	db := sql.OpenDB(sqldb.Connector{Own: stdlib.GetDefaultDriver(), Open: func(ctx context.Context) (driver.Conn, error) {
+		return l.core.FirstHost(context.WithValue(ctx, asks{}, true), int(l.last.Load()), l.open)
+	}})
+	db.SetMaxOpenConns(1)
+	db.SetMaxIdleConns(1)
+	db.SetConnMaxIdleTime(unusedFor)
 	return db
 }
+
+// open opens a connection to the nth host. The next one begins there: a machine that is silent costs up to a time-out.
+func (l *Ledger) open(ctx context.Context, n int) (driver.Conn, error) {
+	config := l.config.Copy()
+	ways := hostsOf(l.config)
+	take(&config.Config, ways[min(n, len(ways)-1)]) // One that is named twice in a row has one entry.
+	if err := l.beforeConnect(ctx, config); err != nil {
+		return nil, err
+	}
+	never := stdlib.OptionShouldPing(func(context.Context, stdlib.ShouldPingParams) bool { return false })
+	opened, err := stdlib.GetConnector(*config, never).Connect(ctx)
+	if e, ok := errors.AsType[*pgconn.ConnectError](err); ok {
+		return nil, storekit.ConnectError{Tried: causes(e)}
+	}
+	if err != nil {
+		return nil, err
+	}
+	l.last.Store(int64(n))
+	own := opened.(*stdlib.Conn)
+	return &conn{Conn: own, of: l, pooled: own.Conn().PgConn().CustomData()[isPooled] != nil}, nil
+}
+
+// take lets a configuration lead to one host, by the ways there are.
+func take(c *pgconn.Config, ways []*pgconn.FallbackConfig) {
+	c.Host, c.Port, c.TLSConfig, c.Fallbacks = ways[0].Host, ways[0].Port, ways[0].TLSConfig, ways[1:]
+}
+
+// causes are why the driver has no connection, for each address that it tried.
+func causes(e *pgconn.ConnectError) []error {
+	if joined, ok := e.Unwrap().(interface{ Unwrap() []error }); ok {
+		return joined.Unwrap()
+	}
+	return []error{e.Unwrap()}
+}
+
+// beforeConnect completes the settings of a connection.
+func (l *Ledger) beforeConnect(ctx context.Context, c *pgx.ConnConfig) error {
+	if l.before == nil {
+		return nil
+	}
+	return l.before(ctx, c)
+}
+
+const (
+	// mostPrepared bounds the statements that a connection has prepared.
+	mostPrepared = 16
+	// unusedFor is how long a connection stays open that is of no use.
+	unusedFor = time.Minute
+)
 
 var (
 	errStandby  = storekit.Unfit{Why: "the server is a standby (pg_is_in_recovery)"}
 	errSessions = storekit.Unfit{Why: "the server lets sessions only read (default_transaction_read_only)"}
 )
 
-// ready returns an error unless a server takes writes, and else the process that executes statements. After an error
-// the next host is tried.
-func ready(ctx context.Context, c *pgconn.PgConn) (pid uint32, err error) {
-	result := c.ExecParams(ctx, "SELECT pg_is_in_recovery(), current_setting('transaction_read_only') = 'on', pg_backend_pid()", nil, nil, nil, nil).Read()
-	switch {
-	case result.Err != nil:
-		return 0, result.Err
-	case len(result.Rows) != 1 || len(result.Rows[0]) != 3:
-		return 0, errors.New("the server doesn't say whether it is a standby")
-	case string(result.Rows[0][0]) != "f":
-		return 0, errStandby
-	case string(result.Rows[0][1]) != "f":
-		return 0, errSessions
-	}
-	n, err := strconv.ParseUint(string(result.Rows[0][2]), 10, 32)
-	return uint32(n), err
+// answer is what a server says of itself over a new connection.
+type answer struct {
+	standby, readOnly bool
+	// pid is the process that executes statements, and server its name, see serverName.
+	pid    uint32
+	server string
+	at     time.Time
+	// isolation is the level of its transactions.
+	isolation string
 }
 
-// allUnfit is why no server was used, if each that was named answered that it is unfit.
-func allUnfit(err error) (storekit.Unfit, bool) {
-	c, ok := errors.AsType[*pgconn.ConnectError](err)
-	if !ok {
-		return storekit.Unfit{}, false
+// readiness asks that. If the session is the connection's own, no statement waits long for a lock on the table, either, which comes
+// before what the statement itself sets, and what is prepared is planned once.
+var readiness = sync.OnceValue(func() string {
+	return catalogued(strings.NewReplacer("CLOCK", clockNow, "SERVER", serverName).Replace(
+		`SELECT pg_is_in_recovery(), current_setting('transaction_read_only') = 'on', pg_backend_pid(), SERVER, CLOCK, current_setting('transaction_isolation'),
+		CASE WHEN pg_backend_pid() = $1::bigint THEN set_config('lock_timeout', '` + lockTimeout + `', false)
+			|| CASE WHEN current_setting('server_version_num')::integer >= 120000 THEN set_config('plan_cache_mode', 'force_generic_plan', false) END END`))
+})
+
+// ask asks a server what it is, and sets up the session, if that is the connection's own.
+func (l *Ledger) ask(ctx context.Context, c *pgconn.PgConn) (a answer, err error) {
+	own := uint64(c.PID())
+	if l.core.Lender != nil {
+		own = 0 // The session is the application's.
 	}
-	tried := []error{c.Unwrap()}
-	if joined, ok := c.Unwrap().(interface{ Unwrap() []error }); ok {
-		tried = joined.Unwrap()
+	result := c.ExecParams(ctx, readiness(), [][]byte{strconv.AppendUint(nil, own, 10)}, nil, nil, nil).Read()
+	switch {
+	case result.Err != nil:
+		return a, result.Err
+	case len(result.Rows) != 1 || len(result.Rows[0]) != 7:
+		return a, errors.New("the server doesn't say whether it is a standby")
 	}
-	return storekit.AllUnfit(storekit.ConnectError{Tried: tried})
+	row := result.Rows[0]
+	pid, err := strconv.ParseUint(string(row[2]), 10, 32)
+	micros, errTime := strconv.ParseInt(string(row[4]), 10, 64)
+	return answer{
+		standby: string(row[0]) != "f", readOnly: string(row[1]) != "f", pid: uint32(pid), server: string(row[3]), at: time.UnixMicro(micros), isolation: string(row[5]),
+	}, errors.Join(err, errTime)
+}
+
+// validate returns an error unless a server takes writes. Then the next host is tried. When another server is found than
+// the one before, the other hosts are asked whether they take writes, too.
+func (l *Ledger) validate(ctx context.Context, c *pgconn.PgConn) error {
+	a, err := l.ask(ctx, c)
+	switch {
+	case err != nil:
+		return err
+	case a.standby:
+		return errStandby
+	case a.readOnly:
+		return errSessions
+	case l.core.Lender != nil && a.isolation != "read committed":
+		return unfitPool("default_transaction_isolation "+a.isolation, "leave it at read committed, or give URI: at another level a statement fails because of others")
+	}
+	moved, err := l.core.Moved(ctx, process(a.server))
+	if err != nil {
+		return err
+	}
+	if moved {
+		l.core.Fitness.Suspect() // What is known is about the other server.
+	}
+	if a.pid != c.PID() {
+		c.CustomData()[isPooled] = true
+		l.pooled.Store(true)
+	} else {
+		l.direct.Store(true)
+	}
+	return nil
 }

@@ -6,53 +6,149 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
+
+	"github.com/slotlease/slotlease/store/internal/sqldb"
+	"github.com/slotlease/slotlease/store/storekit"
 )
 
-// connector makes connections whose statements fail if the server has warned that a synchronous standby may lack
-// what was committed.
-type connector struct{ driver.Connector }
-
-// Connect opens one.
-func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
-	opened, err := c.Connector.Connect(context.WithValue(ctx, dialled{}, true))
-	if err != nil {
-		return nil, err
-	}
-	return &conn{Conn: opened.(*stdlib.Conn)}, nil
-}
-
-// conn is a connection of the pool.
+// conn is a connection of the pool. Its statements fail if the server has warned that a synchronous standby may lack what was
+// committed, and are ended there when nobody waits for them any more.
 type conn struct {
 	*stdlib.Conn
 
-	bad bool
+	of *Ledger
+	// loan is that of a connection of the application's pool; nil for one of our own.
+	loan *sqldb.Loan
+	// pooled says that there is a pooler in between.
+	pooled, bad bool
+	// executed are the texts that were, of those that may be prepared.
+	executed map[string]bool
+	// used is when the connection was last reset, by the clock.
+	used time.Time
+	// listening says that it listens for notifications, and rest ends a listener that takes them in; nil if there is none.
+	listening bool
+	rest      func() error
 }
 
-// IsValid is false of a connection to a server that is the primary no more.
-func (c *conn) IsValid() bool { return !c.bad }
+// IsValid is false of a connection to a server that is the primary no more. Otherwise the connection is idle from now on.
+func (c *conn) IsValid() bool {
+	if c.bad || c.Conn.Conn().IsClosed() {
+		if c.loan == nil {
+			c.of.watches.again(c.of)
+		}
+		return false
+	}
+	c.listen()
+	return true
+}
+
+// Close closes it, or gives it back.
+func (c *conn) Close() error {
+	if c.loan != nil {
+		return c.giveBack()
+	}
+	if c.rest != nil {
+		_ = c.rest()
+	}
+	return c.Conn.Close()
+}
 
 // ExecContext executes a statement.
 func (c *conn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
-	c.begin()
+	ctx, query, end, err := c.begin(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	if c.loan != nil {
+		args = append([]driver.NamedValue{{Value: pgx.QueryExecModeExec}}, args...)
+	}
 	result, err := c.Conn.ExecContext(ctx, query, args)
+	if c.loan != nil {
+		delete(c.Conn.Conn().PgConn().CustomData(), warned) // that a table is there already, perhaps; appends have rows
+	}
 	return result, c.judge(err)
 }
 
 // QueryContext executes a statement that has rows.
 func (c *conn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
-	c.begin()
-	found, err := c.Conn.QueryContext(ctx, query, args)
+	ctx, query, end, err := c.begin(ctx, query)
 	if err != nil {
+		return nil, err
+	}
+	found, err := c.Conn.QueryContext(ctx, query, c.prepared(query, args))
+	if err != nil {
+		end()
 		return nil, c.judge(err)
 	}
-	return rows{found.(*stdlib.Rows), c}, nil
+	return rows{found.(*stdlib.Rows), c, end}, nil
 }
 
-// begin forgets the warnings of an earlier statement.
-func (c *conn) begin() { delete(c.Conn.Conn().PgConn().CustomData(), warned) }
+// begin forgets the warnings of an earlier statement. If there is a pooler, it returns the statement with a name by which
+// it is ended when its caller has gone before end is called. Once the caller has gone it begins none.
+func (c *conn) begin(ctx context.Context, query string) (with context.Context, named string, end func(), err error) {
+	delete(c.Conn.Conn().PgConn().CustomData(), warned)
+	if text := c.of.waitsFor(); text != "" {
+		storekit.Trouble(ctx, text)
+	}
+	gone := storekit.Gone(ctx)
+	if gone.Err() != nil {
+		return nil, "", nil, gone.Err()
+	}
+	slow := c.of.patient()
+	if !c.pooled || ctx.Value(ending{}) != nil {
+		return ctx, query, func() { slow() }, nil
+	}
+	name := c.of.nameStatement()
+	ctx, giveUp := context.WithCancel(ctx)
+	over, finish := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(gone, func() { c.of.endStatement(over, name, giveUp) })
+	return ctx, name + query, func() { stop(); slow(); finish(); giveUp() }, nil
+}
+
+// prepared lets the driver have a statement prepared that is executed often, when it is the second time: parsing and planning takes
+// the server longer than the rest. A pooler may give the next statement to another process.
+func (c *conn) prepared(query string, args []driver.NamedValue) []driver.NamedValue {
+	switch {
+	case c.loan != nil:
+		return append([]driver.NamedValue{{Value: pgx.QueryExecModeExec}}, args...)
+	case c.pooled || !c.of.often[query]:
+		return args
+	case !c.executed[query]:
+		if c.executed == nil {
+			c.executed = map[string]bool{}
+		}
+		c.executed[query] = true
+		return args
+	}
+	return append([]driver.NamedValue{{Value: pgx.QueryExecModeCacheStatement}}, args...)
+}
+
+// ResetSession reports whether the other side has closed a connection that was idle. A request would find out more, but be one
+// more for nearly each statement.
+func (c *conn) ResetSession(ctx context.Context) error {
+	if c.loan != nil {
+		return nil // It goes from one statement to the next, and was never idle.
+	}
+	defer c.of.patient()()
+	c.of.waited()
+	now := c.of.clock.Now()
+	idle := now.Sub(c.used)
+	c.used = now
+	if c.rest != nil {
+		if c.rest() != nil {
+			return driver.ErrBadConn
+		}
+	} else if idle > time.Second && c.Conn.Conn().PgConn().CheckConn() != nil { //nolint:staticcheck // Ping would be one more request.
+		return driver.ErrBadConn
+	}
+	return c.Conn.ResetSession(ctx)
+}
 
 // judge is the error of a statement, with what the server has warned of.
 func (c *conn) judge(err error) error {
@@ -69,7 +165,8 @@ func (c *conn) judge(err error) error {
 type rows struct {
 	*stdlib.Rows
 
-	of *conn
+	of  *conn
+	end func()
 }
 
 // Next reads a row. After the last, the statement has ended.
@@ -88,10 +185,17 @@ func (r rows) Next(into []driver.Value) error {
 }
 
 // Close reads what is left.
-func (r rows) Close() error { return r.of.judge(r.Rows.Close()) }
+func (r rows) Close() error {
+	defer r.end()
+	return r.of.judge(r.Rows.Close())
+}
 
-// warned is the key of a connection's custom data that has the newest warning about synchronous standbys.
-const warned = "slotlease: warned"
+// Keys of a connection's custom data: warned has the newest warning about synchronous standbys, and isPooled is there if a
+// pooler is in between.
+const (
+	warned   = "slotlease: warned"
+	isPooled = "slotlease: pooled"
+)
 
 // noticed notes the warning that a commit didn't wait for its synchronous standby to the end: the record is stored
 // here, and everybody sees it, but a failover may lose it. The server reports success all the same. The text is

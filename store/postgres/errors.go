@@ -18,6 +18,7 @@ const (
 	codeWarning          = "01000"
 	codeFeature          = "0A000" // feature_not_supported, as an insert into a table with a rule
 	codeInvalidText      = "22P02"
+	codeNoText           = "22P05" // untranslatable_character, as \u0000 in JSON
 	codeNotNull          = "23502"
 	codeForeignKey       = "23503"
 	codeUnique           = "23505"
@@ -37,6 +38,7 @@ const (
 	codeWrongObject      = "42809"
 	codeTooManyConns     = "53300"
 	codeTooBig           = "54000" // program_limit_exceeded, as the queue of notifications when it is full
+	codeLockTimeout      = "55P03"
 	codeCancelled        = "57014"
 	codeAdminShutdown    = "57P01"
 )
@@ -51,28 +53,28 @@ func (l *Ledger) meaning(err error) storekit.Meaning {
 	if _, ok := errors.AsType[unreplicated](err); ok {
 		return storekit.Meaning{Sound: true}
 	}
-	if why, all := allUnfit(err); all {
-		return l.unfit(why)
+	if why, all := storekit.AllUnfit(err); all {
+		return l.core.Unfit(why)
 	}
 	e, ok := errors.AsType[*pgconn.PgError](err)
 	if !ok {
 		return m
 	}
 	if isGuard(e) {
-		return l.unfit(errStandby)
+		return l.core.Unfit(errStandby)
 	}
-	// FATAL and PANIC end the connection, also after a commit whose reply is then missing.
-	m.NotStored = m.NotStored || e.SeverityUnlocalized != "FATAL" && e.SeverityUnlocalized != "PANIC" && !isFatal(e.Severity) && e.Code != codeStatementUnknown &&
-		(len(e.Code) == 5 && slices.Contains(rolledBack, e.Code[:2]) || e.Code == codeCancelled)
+	m.NotStored = m.NotStored || hasRolledBack(e)
 	switch e.Code {
 	case codeNoTable, codeNoSchema:
 		m.Is, m.Sound = store.ErrMissing, false
 	case codeNoDatabase:
-		m.Is, m.Text = store.ErrMissing, fmt.Sprintf("there is no database %q on the server: create it", l.address.Database)
+		missing := l.core.NoDatabase()
+		missing.NotStored = m.NotStored
+		return missing
 	case codeDenied:
 		m.Is, m.Sound = store.ErrDenied, true
 	case codeReadOnly:
-		return l.unfit(storekit.Unfit{Why: "the server takes no writes: " + e.Message})
+		return l.core.Unfit(storekit.Unfit{Why: "the server takes no writes: " + e.Message})
 	case codeUnique, codeNotNull, codeForeignKey, codeCheck, codeExclusion:
 		// The key's own conflict is no error.
 		if m.NotStored {
@@ -84,9 +86,12 @@ func (l *Ledger) meaning(err error) storekit.Meaning {
 		}
 	case codeSerialization, codeDeadlock, codeCancelled:
 		m.Sound = true
+	case codeLockTimeout:
+		m.Sound = true
+		m.Text = fmt.Sprintf("another transaction has held a lock on table %s or a row of it for more than 1 s: pg_locks and pg_stat_activity say whose (%s)", l.core.Name(), e.Error())
 	case codeTooManyConns:
 		m.Sound = true
-		m.Text = e.Message + ": raise max_connections, or put a pooler in between"
+		m.Text = e.Message + ": ALTER SYSTEM SET max_connections, and restart the server, or put a pooler in between"
 	default:
 		if strings.HasPrefix(e.Code, "28") {
 			m.Is, m.Sound = store.ErrDenied, true
@@ -95,14 +100,13 @@ func (l *Ledger) meaning(err error) storekit.Meaning {
 	return m
 }
 
-// unfit is the meaning of a server that takes no writes. As long as no other was seen, somebody has named the wrong
-// one. Later it is a failover, which passes.
-func (l *Ledger) unfit(why storekit.Unfit) storekit.Meaning {
-	m := storekit.Meaning{NotStored: true, Text: why.Why}
-	if l.known.Load() == nil {
-		m.Is, m.Text = store.ErrRefused, why.Why+": name the primary, or all servers"
+// hasRolledBack reports whether a server has surely rolled back the statement that it ends with an error. FATAL and
+// PANIC end the connection, also after a commit whose reply is then missing.
+func hasRolledBack(e *pgconn.PgError) bool {
+	if isFatal(e.SeverityUnlocalized) || isFatal(e.Severity) || e.Code == codeStatementUnknown {
+		return false
 	}
-	return m
+	return len(e.Code) == 5 && slices.Contains(rolledBack, e.Code[:2]) || e.Code == codeCancelled
 }
 
 // constraint says which constraint kept a row out.

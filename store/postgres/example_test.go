@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"log"
 
+	"github.com/jackc/pgx/v5/pgxpool"
+
 	"github.com/slotlease/slotlease/store/postgres"
 )
 
@@ -23,6 +25,37 @@ func ExampleOpen() {
 	}
 	types, err := ledger.WorkerTypes(ctx)
 	fmt.Println(types, err)
+}
+
+// A ledger in the application's own pool, which stays open when the ledger is closed. It needs a server to run.
+func ExampleOpen_pool() {
+	ctx := context.Background()
+	pool, err := pgxpool.New(ctx, "postgres://worker@db1.example.net,db2.example.net/jobs?target_session_attrs=read-write")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer pool.Close()
+	ledger, err := postgres.Open(ctx, postgres.Options{Pool: pool})
+	if err != nil {
+		log.Print(err)
+		return
+	}
+	types, err := ledger.WorkerTypes(ctx)
+	fmt.Println(types, err, ledger.Close(ctx))
+}
+
+// A password that changes, such as a token that is good for some minutes, is asked for with each new connection.
+func ExampleOpen_password() {
+	ctx := context.Background()
+	ledger, err := postgres.Open(ctx, postgres.Options{
+		URI:          "postgres://worker@db.example.net/jobs",
+		PasswordFunc: func(context.Context) (string, error) { return "the token of now", nil },
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(ledger, ledger.Close(ctx))
+	// Output: postgres public.worker_leases in jobs at db.example.net:5432 <nil>
 }
 
 func ExampleRedact() {

@@ -1,16 +1,17 @@
 package postgres
 
 import (
-	"cmp"
 	"context"
+	"crypto/rand"
+	"database/sql"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/benbjohnson/clock"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/slotlease/slotlease/store"
-	"github.com/slotlease/slotlease/store/storekit"
+	"github.com/slotlease/slotlease/store/internal/sqldb"
 )
 
 // Where ledgers are kept, unless Options or the URI say otherwise.
@@ -18,18 +19,9 @@ const (
 	DefaultSchema = "public"
 	// DefaultTable keeps the records. The roster is beside it, in worker_leases_roster.
 	DefaultTable = "worker_leases"
-	// rosterSuffix makes the name of the roster's table.
-	rosterSuffix = "_roster"
 )
 
-const (
-	defaultConns          = 4
-	defaultConnectTimeout = 3 * time.Second
-	// defaultSkew is how far the clocks of several servers are assumed to be apart.
-	defaultSkew = 100 * time.Millisecond
-)
-
-// Options of Open. URI is required.
+// Options of Open. URI, Pool or DB is required.
 type Options struct {
 	// URI names servers, database and table:
 	//
@@ -48,6 +40,16 @@ type Options struct {
 	URI string
 	// Password of the URI's user. Default: that of the URI, else of the environment or the password file.
 	Password string
+	// PasswordFunc gives the current password or token, if it changes. It is asked for each new connection, and has 10 s by Clock.
+	// What it gives is logged nowhere, and its errors are those of the operations.
+	PasswordFunc func(ctx context.Context) (string, error)
+
+	// Pool is the application's, in place of URI and passwords, and DB the same, opened with github.com/jackc/pgx/v5/stdlib.
+	// Connections are taken for a statement each, at most MaxConns at a time, and one more while there is a watch. Their sessions
+	// stay as they are. An operation that gets none in 3 s fails, and says that the pool is exhausted. Close leaves the pool open.
+	// Of a Pool, whose settings name its hosts, these are asked as those of a URI are. Those of a DB aren't known.
+	Pool *pgxpool.Pool
+	DB   *sql.DB
 
 	// Schema default: that of the URI, else DefaultSchema. It isn't searched for, since users may have
 	// different search paths.
@@ -60,10 +62,10 @@ type Options struct {
 	// URI has several hosts, or standbys are connected. It can't be negative; at most 1 h.
 	ServerSkew time.Duration
 
-	// MaxConns bounds the connections to the server, but for one more of each Watch. Default: that of the URI, else
+	// MaxConns bounds the connections to the server, of which one does mostly, and those that a Pool or DB lends. Default: that of the URI, else
 	// 4. From 1 to 1000.
 	MaxConns int
-	// AppName is what the server's pg_stat_activity shows. Default: that of the URI, else slotlease.
+	// AppName is what the server's pg_stat_activity shows. Default: that of the URI, else slotlease. That of a Pool or DB is its own.
 	AppName string
 	// ReadOnly is for people who look: reads don't wait for the synchronous standbys, so that they work while none
 	// answers. No lease may be decided by what they show. Append, Trim, Init and the like fail with store.ErrDenied.
@@ -74,71 +76,57 @@ type Options struct {
 }
 
 func init() {
-	for _, name := range form.Schemes {
-		store.Register(name, store.Driver{
-			Open: func(ctx context.Context, uri string, o store.OpenOptions) (store.Ledger, error) {
-				options := Options{URI: uri, ReadOnly: o.ReadOnly, AppName: o.AppName, Clock: o.Clock}
-				if a, err := parseURI(uri); err == nil && a.Password == "" && o.Getenv != nil {
-					options.Password = o.Getenv("PGPASSWORD")
-				}
-				l, err := Open(ctx, options)
-				if err != nil {
-					return nil, err
-				}
-				return l, nil
-			},
-			Redact: Redact,
-			Form:   name + "://HOST/DATABASE",
-
-			Secrets: []store.Secret{{Variable: "PGPASSWORD", Shared: true}},
-		})
-	}
+	sqldb.Register(&form, read, func(ctx context.Context, uri, password string, o store.OpenOptions) (*Ledger, error) {
+		return Open(ctx, Options{URI: uri, Password: password, ReadOnly: o.ReadOnly, AppName: o.AppName, Clock: o.Clock})
+	})
 }
 
 // Open checks the options and makes a ledger of them. It reports everything that is wrong with them at once. It
 // waits for no connection: a server that can't be reached shows in the operations, and they work once it can.
 func Open(_ context.Context, o Options) (*Ledger, error) {
-	a, err := parseURI(o.URI)
-	faults := []error{err}
-	bad := func(ok bool, format string, args ...any) {
-		if !ok {
-			faults = append(faults, fmt.Errorf("options: "+format, args...))
-		}
+	l := &Ledger{name: rand.Text(), inserts: map[[2]bool]string{}, often: map[string]bool{}}
+	lent := o.Pool != nil || o.DB != nil
+	var faults []error
+	if !lent {
+		var err error
+		l.address, err = parseURI(o.URI)
+		faults = append(faults, err)
 	}
-	pick := func(name string, own, fromURI, otherwise string) string {
-		bad(own == "" || fromURI == "" || own == fromURI, "%s is given in the URI and in Options, and differs: give one", name)
-		return cmp.Or(own, fromURI, otherwise)
+	if o.Pool != nil && o.DB != nil {
+		faults = append(faults, errors.New("options: Pool and DB are both given: give one"))
 	}
-	a.schema = pick("schema", o.Schema, a.schema, DefaultSchema)
-	a.table = pick("table", o.Table, a.table, DefaultTable)
-	bad(schemaName.MatchString(a.schema), "Schema must be a name of A-Z a-z 0-9 _ that doesn't begin with a digit, at most 63")
-	bad(tableName.MatchString(a.table), "Table must be a name of A-Z a-z 0-9 _ that doesn't begin with a digit, at most 56")
-	a.appName = cmp.Or(o.AppName, a.appName, "slotlease")
-	bad(isAppName(a.appName), "AppName must have 1 to 63 printable ASCII characters")
-	bad(o.ServerSkew >= 0 && o.ServerSkew <= storekit.MostSkew, "ServerSkew %v must be from 0 to %v", o.ServerSkew, storekit.MostSkew)
-	bad(o.ServerSkew == 0 || a.skew == 0 || o.ServerSkew == a.skew, "serverSkew %v in the URI and %v in Options: give one", a.skew, o.ServerSkew)
-	a.skew = cmp.Or(o.ServerSkew, a.skew)
-	bad(o.MaxConns >= 0 && o.MaxConns <= mostConns, "MaxConns %d must be from 1 to %d, or 0 for the default", o.MaxConns, mostConns)
-	a.maxConns = cmp.Or(o.MaxConns, a.maxConns, defaultConns)
-	a.connectTimeout = cmp.Or(a.connectTimeout, defaultConnectTimeout)
-	bad(o.Password == "" || a.Password == "" || o.Password == a.Password, "a password is given in the URI and in Options, and differs: give one")
-	a.Password = cmp.Or(o.Password, a.Password)
-	if err := errors.Join(faults...); err != nil {
-		return nil, fmt.Errorf("postgres: open: %w", err)
+	core, err := sqldb.Open[*facts](&form, &l.address.Address, sqldb.Options{
+		URI: o.URI, Password: o.Password, PasswordFunc: o.PasswordFunc, Lent: lent, Schema: o.Schema, Table: o.Table,
+		ServerSkew: o.ServerSkew, MaxConns: o.MaxConns, AppName: o.AppName, Clock: o.Clock,
+	}, faults...)
+	if err != nil {
+		return nil, err
 	}
-	l := &Ledger{address: a, clock: o.Clock}
-	if l.clock == nil {
-		l.clock = clock.New()
+	l.core, l.clock = core, core.Clock
+	if lent {
+		l.lend(o)
+	} else if err := l.configure(); err != nil {
+		return nil, form.Failed(err)
 	}
-	if err := l.configure(); err != nil {
-		return nil, fmt.Errorf("postgres: open: %w", err)
+	for _, how := range [][2]bool{{false, false}, {false, true}, {true, false}, {true, true}} {
+		text := l.insertion(how[0], how[1])
+		l.inserts[how], l.often[text] = text, true
 	}
-	l.life, l.end = context.WithCancel(context.Background())
-	l.db = l.pool()
-	l.fitness = storekit.NewFitness(l.clock, l.check)
-	l.runner = storekit.NewRunner(storekit.RunnerOptions{Store: "postgres", Secrets: l.secrets, Meaning: l.meaning, Fitness: l.fitness})
-	l.SQL = storekit.NewSQL(storekit.SQLOptions{
-		DB: l.db, Dialect: l.dialect(o.ReadOnly), Runner: l.runner, Fitness: l.fitness, Insert: l.insert, ReadOnly: o.ReadOnly,
-	})
+	l.db, l.aside = l.pool(), l.pool()
+	core.DB = l.db
+	l.Ledger = core.Start(l.parts(o.ReadOnly))
 	return l, nil
+}
+
+// parts are what is PostgreSQL's own.
+func (l *Ledger) parts(readOnly bool) sqldb.Parts[*facts] {
+	return sqldb.Parts[*facts]{
+		Dialect: l.dialect(readOnly), Insert: l.insert, ReadOnly: readOnly, Meaning: l.meaning, Linger: l.linger, Waits: l.waitsFor,
+		Look: l.lookAtPrimary, AskHosts: l.askHosts, Unusable: unusable, NameIt: nameThePrimary,
+		Several: func(f *facts) bool { return f.Standbys > 0 }, Unasked: l.unasked,
+		Stamp:  func(s *store.Stamp) { s.History = l.history(s.Server) },
+		Checks: l.checks(), Columns: ledgerColumns, Table: tableFlaws, Kept: "an ordinary table with the key (worker_type, seq), in byte order",
+		Lacks: l.lacks, Durability: l.durability,
+		Create: l.create, Script: l.script, Close: l.closeRest,
+	}
 }

@@ -3,7 +3,9 @@ package postgres
 import (
 	"context"
 	"database/sql"
-	"fmt"
+	"errors"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -11,81 +13,74 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/slotlease/slotlease/store"
-	"github.com/slotlease/slotlease/store/storekit"
+	"github.com/slotlease/slotlease/store/internal/sqldb"
 )
 
 // Ledger is a store.Ledger in a table of PostgreSQL.
 type Ledger struct {
-	*storekit.SQL
+	*sqldb.Ledger[*facts]
 
+	core    *sqldb.Core[*facts]
 	address address
 	clock   clock.Clock
-	secrets storekit.Secrets
 	config  *pgx.ConnConfig
-	lines   lines
-	db      *sql.DB
-	fitness *storekit.Fitness
-	runner  *storekit.Runner
-	// known is what the newest check found; nil before the first.
-	known atomic.Pointer[facts]
-	// copied: standbys were seen, one of which may be the primary one day, connected at the moment or not.
-	copied atomic.Bool
-	// quiet is up to when appends notify nobody, because that failed, in Unix ns by the clock.
-	quiet atomic.Int64
-
-	// life ends with Close, and with it all watches.
-	life context.Context
-	end  context.CancelFunc
+	// before completes the settings of a connection; nil if there is nothing to do.
+	before func(ctx context.Context, c *pgx.ConnConfig) error
+	// direct says that a connection led to a server, and pooled that one led to a pooler.
+	direct, pooled atomic.Bool
+	// last is the number of the host that the newest connection leads to.
+	last atomic.Int64
+	// lentDB hands out the connections of a pgxpool of the application's, and lendsOne says that its pool has one; nil without.
+	lentDB   *sql.DB
+	lendsOne func() bool
+	db       *sql.DB
+	// aside is for what mustn't wait for a connection of db.
+	aside *sql.DB
+	// name is that of the handle in its statements, which statements counts.
+	name       string
+	statements atomic.Int64
+	// inserts are the statements of insertion, by whether they are above a record and whether they notify, and often those
+	// that a server prepares.
+	inserts map[[2]bool]string
+	often   map[string]bool
+	width   sync.Mutex // for narrowing, which narrows the pool, and priming: a connection is made for those who wait
+	priming bool
+	// lasting is how many statements take long; width guards it.
+	lasting int
+	// waitTime is how long all together have waited for a connection; width guards it.
+	waitTime  time.Duration
+	narrowing *clock.Timer
+	watches   watches
 }
 
 var (
-	_ store.Ledger = (*Ledger)(nil)
-	_ store.Pager  = (*Ledger)(nil)
-	_ store.Roster = (*Ledger)(nil)
+	_ store.Ledger    = (*Ledger)(nil)
+	_ store.Pager     = (*Ledger)(nil)
+	_ store.Roster    = (*Ledger)(nil)
+	_ store.Described = (*Ledger)(nil)
 )
 
-// String names the table and the hosts, never a password.
-func (l *Ledger) String() string {
-	return fmt.Sprintf("postgres %s.%s in %s at %s", l.address.schema, l.address.table, l.address.Database, l.address.place())
-}
-
-// Tail returns the newest records, newest first, and the primary's time, which is selected along with them.
-func (l *Ledger) Tail(ctx context.Context, workerType string, limit int) ([]store.Record, store.Stamp, error) {
-	records, stamp, err := l.SQL.Tail(ctx, workerType, limit)
-	return records, l.skewed(stamp), err
-}
-
-// Now reads the primary's clock.
-func (l *Ledger) Now(ctx context.Context) (store.Stamp, error) {
-	stamp, err := l.SQL.Now(ctx)
-	return l.skewed(stamp), err
-}
-
-// skewed is a stamp with its skew.
-func (l *Ledger) skewed(s store.Stamp) store.Stamp {
-	if !s.IsZero() {
-		s.Skew = l.skew()
+// history is the timeline of a server, unless what it has acknowledged survives each failover.
+func (l *Ledger) history(server string) string {
+	if f := l.core.Known(); f != nil && f.surviving() {
+		return ""
 	}
-	return s
+	_, timeline, _ := strings.Cut(server, onTimeline)
+	return timeline
 }
 
-// skew is how far the clock of a server that may become the primary, or was it, may be from the primary's.
-func (l *Ledger) skew() time.Duration {
-	switch {
-	case l.address.skew > 0:
-		return l.address.skew
-	case len(l.address.Hosts) > 1, l.copied.Load():
-		return defaultSkew
+// process is the part of a server's name that is the same by whatever address it was reached.
+func process(server string) string {
+	_, process, _ := strings.Cut(server, sqldb.Since)
+	process, _, _ = strings.Cut(process, onTimeline)
+	return process
+}
+
+// closeRest closes what a ledger has beside its pool.
+func (l *Ledger) closeRest() error {
+	err := l.aside.Close()
+	if l.lentDB != nil {
+		err = errors.Join(err, l.lentDB.Close())
 	}
-	return 0
-}
-
-// Close ends the operations and watches in progress, and closes the connections.
-func (l *Ledger) Close(ctx context.Context) error {
-	l.end()
-	return l.runner.Close(ctx, func() error {
-		err := l.db.Close()
-		l.lines.close()
-		return err
-	})
+	return err
 }

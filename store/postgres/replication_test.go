@@ -12,6 +12,8 @@ import (
 
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/internal/documenttest"
+	"github.com/slotlease/slotlease/store/internal/sqldb"
+	"github.com/slotlease/slotlease/store/storekit"
 	"github.com/slotlease/slotlease/testutil/postgrespeer"
 	"github.com/slotlease/slotlease/testutil/storetest"
 )
@@ -66,11 +68,27 @@ func careless(t *testing.T, uri string) {
 
 func TestARecordThatNoSynchronousStandbyHasIsUnknownAndUnseen(t *testing.T) {
 	t.Parallel()
+	for name, of := range map[string]func(t *testing.T, uri string, readOnly bool) Options{
+		"by connections of its own": func(_ *testing.T, uri string, readOnly bool) Options { return Options{URI: uri, ReadOnly: readOnly} },
+		"by those that are lent": func(t *testing.T, uri string, readOnly bool) Options {
+			t.Helper()
+			return Options{Pool: pooled(t, uri, 6), ReadOnly: readOnly}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			isUnknownAndUnseen(t, of)
+		})
+	}
+}
+
+func isUnknownAndUnseen(t *testing.T, of func(t *testing.T, uri string, readOnly bool) Options) {
+	t.Helper()
 	p := startPair(t, true)
 	careless(t, p.primary.URI())
-	l := initialised(t, Options{URI: p.primary.URI()})
-	other := opened(t, Options{URI: p.primary.URI()})
-	looking := opened(t, Options{URI: p.primary.URI(), ReadOnly: true})
+	l := initialised(t, of(t, p.primary.URI(), false))
+	other := opened(t, of(t, p.primary.URI(), false))
+	looking := opened(t, of(t, p.primary.URI(), true))
 	must(t, "Append()", l.Append(within(t), storetest.Grant("job", 1)))
 	if _, _, err := other.Tail(within(t), "job", 1); err != nil {
 		t.Fatalf("Tail() = %v, want nil", err)
@@ -132,6 +150,50 @@ func TestARecordThatNoSynchronousStandbyHasIsUnknownAndUnseen(t *testing.T) {
 	}
 }
 
+// The driver can't have a statement ended through a pooler.
+func TestWhatIsGivenUpBehindAPoolerIsNotLeftWaiting(t *testing.T) {
+	t.Parallel()
+	p := startPair(t, true)
+	uri := postgrespeer.Pooler(t, p.primary.URI(), "transaction")
+	l := initialised(t, Options{URI: uri})
+	must(t, "Append()", l.Append(within(t), storetest.Grant("job", 1)))
+	p.standby.Pause()
+	for i := range 3 {
+		err := l.Append(documenttest.Within(t, brief), storetest.Grant("job", int64(i)+2))
+		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "synchronous standby (synchronous_standby_names is *)") {
+			t.Errorf("Append() without the standby = %v, want a deadline, and what it waits for", err)
+		}
+	}
+	awaits(t, p.primary.URI(), `SELECT count(*) `+waiting, 0)
+	p.standby.Resume()
+	must(t, "Append() when the standby is back", l.Append(within(t), storetest.Grant("job", 9)))
+}
+
+func TestALockThatSomebodyHoldsIsNamedAndNotWaitedForLong(t *testing.T) {
+	t.Parallel()
+	direct := postgrespeer.Database(t)
+	initialised(t, Options{URI: direct})
+	pooled := postgrespeer.Pooler(t, direct, "transaction")
+	const key, table = `INSERT INTO worker_leases VALUES ('job', %d, '{}')`, `LOCK TABLE worker_leases -- %d`
+	for i, c := range []struct{ uri, held string }{{direct, key}, {pooled, key}, {direct, table}, {pooled, table}} {
+		l := opened(t, Options{URI: c.uri})
+		must(t, "Check()", l.core.Fitness.Check(within(t)))
+		tx, err := past(t, direct).BeginTx(t.Context(), nil)
+		must(t, "Begin()", err)
+		_, err = tx.ExecContext(t.Context(), fmt.Sprintf(c.held, i+1))
+		must(t, c.held, err)
+		r := storetest.Grant("job", int64(i)+1)
+		if i < 3 {
+			documenttest.Says(t, "Append()", l.Append(within(t), r), store.ErrNotStored, "lock timeout", "pg_stat_activity say whose")
+		} else {
+			// What a statement sets comes after it has got the lock of the table. But it is ended with its caller.
+			documenttest.Is(t, "Append()", l.Append(documenttest.Within(t, brief), r), context.DeadlineExceeded)
+			awaits(t, direct, `SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'`, 0)
+		}
+		must(t, "Rollback()", tx.Rollback())
+	}
+}
+
 // unknown demands an error after which a record may be stored or not.
 func unknown(t *testing.T, what string, err error) {
 	t.Helper()
@@ -146,7 +208,7 @@ func TestAStandbyIsRefusedAndThePrimaryFoundWhereverItIsNamed(t *testing.T) {
 	p := startPair(t, false)
 	l := initialised(t, Options{URI: p.both()})
 	must(t, "Append()", l.Append(within(t), storetest.Grant("job", 1)))
-	if w := l.Warning(); !strings.Contains(w, "1 standby is connected, none of them synchronous") {
+	if w := l.Warning(); !strings.Contains(w, "no standby is synchronous: a failover may lose the newest records") {
 		t.Errorf("Warning() = %q, want the standby, which isn't synchronous", w)
 	}
 	awaits(t, p.standby.URI(), `SELECT count(*) FROM worker_leases`, 1)
@@ -203,7 +265,7 @@ func TestAHandleFollowsAFailoverAndShowsAnotherClock(t *testing.T) {
 	must(t, "Now()", err)
 	again, err := l.Now(within(t))
 	must(t, "Now()", err)
-	if before.Clock == "" || before.Clock != again.Clock || before.Skew != defaultSkew {
+	if before.Clock == "" || before.Clock != again.Clock || before.Skew != sqldb.DefaultSkew {
 		t.Errorf("stamps %+v and %+v, want one clock, and the skew of several servers", before, again)
 	}
 	p.primary.Kill()
@@ -221,8 +283,94 @@ func TestAHandleFollowsAFailoverAndShowsAnotherClock(t *testing.T) {
 	must(t, "Append() after a failover", l.Append(within(t), storetest.Grant("job", 2)))
 	after, err := l.Now(within(t))
 	must(t, "Now()", err)
+	if before.History != "1" || after.History != "2" {
+		t.Errorf("histories %q and, after a failover, %q, want the timelines 1 and 2: one of several standbys may lack records", before.History, after.History)
+	}
 	if after.Clock == before.Clock || !strings.HasPrefix(after.Server, p.standby.Addr()+" since ") {
 		t.Errorf("stamps %+v and, after a failover, %+v, want another clock", before, after)
+	}
+}
+
+// A promoted standby beside the old primary has a ledger of its own.
+func TestTwoServersThatTakeWritesAreRefused(t *testing.T) {
+	t.Parallel()
+	p := startPair(t, false)
+	l := initialised(t, Options{URI: p.both()})
+	must(t, "Append()", l.Append(within(t), storetest.Grant("job", 1)))
+	execute(t, p.standby.URI(), `SELECT pg_promote()`)
+	awaits(t, p.standby.URI(), `SELECT pg_is_in_recovery()::int`, 0)
+
+	// A handle in use finds out when it connects to the other one, and writes to none but the server that it has used.
+	l.last.Store(0) // The standby is tried first.
+	l.db.SetConnMaxLifetime(time.Nanosecond)
+	if err := l.Append(within(t), storetest.Grant("job", 2)); err != nil && !errors.Is(err, store.ErrRefused) {
+		t.Errorf("Append() = %v, want it to be refused, or stored on the old primary", err)
+	}
+	awaits(t, p.standby.URI(), `SELECT count(*) FROM worker_leases WHERE seq > 1`, 0)
+	for name, l := range map[string]*Ledger{"in use": l, "that is new": opened(t, Options{URI: p.both()})} {
+		err := l.Append(within(t), storetest.Grant("job", 3))
+		documenttest.Says(t, "Append() by a handle "+name, err, store.ErrRefused, "two servers take writes", p.primary.Addr(), p.standby.Addr())
+		documenttest.Is(t, "Append() by a handle "+name, err, store.ErrNotStored)
+	}
+	found, err := opened(t, Options{URI: p.both()}).Examine(within(t))
+	must(t, "Examine()", err)
+	documenttest.Finds(t, found, CheckServer, store.LevelFail, "two servers take writes")
+	p.primary.Kill()
+	must(t, "Append() when the old primary is gone", l.Append(within(t), storetest.Grant("job", 4)))
+}
+
+func TestTheClocksOfNamedStandbysAreMeasured(t *testing.T) {
+	t.Parallel()
+	p := startPair(t, false)
+	named, unnamed := initialised(t, Options{URI: p.both()}), opened(t, Options{URI: p.primary.URI()})
+	found, err := named.Examine(within(t))
+	must(t, "Examine()", err)
+	documenttest.Finds(t, found, store.CheckServerClocks, store.LevelOK, "as was measured; workers allow for 100ms")
+	found, err = unnamed.Examine(within(t))
+	must(t, "Examine()", err)
+	documenttest.Finds(t, found, store.CheckServerClocks, store.LevelSkip, "not measured: assumed to be apart by 100ms at most (serverSkew), because standbys that the URI doesn't name")
+
+	// One that is a minute ahead.
+	known := *named.core.Known()
+	known.Clocks = storekit.Clocks{p.standby.Addr(): {Ahead: time.Minute, Within: time.Millisecond}}
+	named.core.Learn(&known)
+	if w := named.Warning(); !strings.Contains(w, "the clock of "+p.standby.Addr()+" is 1m0s ahead of that of the server in use") {
+		t.Errorf("Warning() = %q, want the clock", w)
+	}
+	if s, err := named.Now(within(t)); err != nil || s.Skew != time.Minute+time.Millisecond {
+		t.Errorf("Now() = %+v, %v, want the skew that was measured", s, err)
+	}
+}
+
+func TestOnlyAStandbyThatIsWaitedForHasAll(t *testing.T) {
+	t.Parallel()
+	for setting, want := range map[string]string{
+		`b`:                 "all",
+		` "b" `:             "all",
+		`FIRST 2 (b, c)`:    "all",
+		`2(b,c)`:            "all",
+		`any 2 ( b , "c" )`: "all",
+		`b, c`:              "1 of 2 standbys has",
+		`FIRST 1 (b, c)`:    "1 of 2 standbys has",
+		`ANY 1 (b, c)`:      "1 of 2 standbys has",
+		`ANY 2 (b, c, d)`:   "2 of 3 standbys have",
+		`*`:                 "any 1 of the standbys has",
+		`FIRST 2 (b, *)`:    "any 2 of the standbys have",
+	} {
+		r := synchronous(setting)
+		got := r.quorum()
+		if r.all() {
+			got = "all"
+		}
+		if got != want {
+			t.Errorf("synchronous_standby_names = %s: %s, want %s", setting, got, want)
+		}
+		l := opened(t, Options{URI: "postgres://me@127.0.0.1:1/jobs"})
+		l.core.Learn(&facts{SyncNames: setting, SyncStandbys: 1})
+		if w, d, h := l.Warning(), l.Durability().Failover, l.history("here since now, timeline 3"); (w == "") != r.all() ||
+			strings.HasPrefix(d, "All survive") != r.all() || (h == "") != r.all() || !r.all() && !strings.Contains(w, want) {
+			t.Errorf("synchronous_standby_names = %s: warning %q, %q, history %q", setting, w, d, h)
+		}
 	}
 }
 
@@ -232,11 +380,11 @@ func TestAStandbyThatWasSeenIsReckonedWith(t *testing.T) {
 	p := startPair(t, false)
 	l := initialised(t, Options{URI: p.primary.URI()})
 	awaits(t, p.primary.URI(), `SELECT count(*) FROM pg_stat_replication`, 1)
-	must(t, "Check()", l.fitness.Check(within(t)))
+	must(t, "Check()", l.core.Fitness.Check(within(t)))
 	p.standby.Kill()
 	awaits(t, p.primary.URI(), `SELECT count(*) FROM pg_stat_replication`, 0)
-	must(t, "Check()", l.fitness.Check(within(t)))
-	if stamp, err := l.Now(within(t)); err != nil || stamp.Skew != defaultSkew {
+	must(t, "Check()", l.core.Fitness.Check(within(t)))
+	if stamp, err := l.Now(within(t)); err != nil || stamp.Skew != sqldb.DefaultSkew {
 		t.Errorf("Now() while the standby is down = %+v, %v, want the skew of two servers", stamp, err)
 	}
 }
@@ -245,26 +393,10 @@ func TestARestartedServerHasAnotherClock(t *testing.T) {
 	t.Parallel()
 	s := postgrespeer.Start(t, postgrespeer.Options{})
 	l := initialised(t, Options{URI: s.URI()})
-	clocks := map[string]bool{}
-	for range 2 {
-		stamp, err := l.Now(within(t))
-		must(t, "Now()", err)
-		ctx, receipt := store.WithReceipt(within(t))
-		must(t, "Append()", l.Append(ctx, storetest.Grant("job", int64(len(clocks)+1))))
-		_, tailed, err := l.Tail(within(t), "job", 1)
-		must(t, "Tail()", err)
-		for what, s := range map[string]store.Stamp{"Append": receipt.Stamp(), "Tail": tailed} {
-			if s.Clock != stamp.Clock || s.Server != stamp.Server || s.Skew != 0 || s.Granularity != time.Microsecond || s.Time.Before(stamp.Time) {
-				t.Errorf("%s gives %+v, and Now before it %+v, want one clock without a skew", what, s, stamp)
-			}
-		}
-		clocks[stamp.Clock] = true
+	documenttest.HasAnotherClock(t, l, func() {
 		s.Restart()
-		for range defaultConns {
+		for range 4 {
 			_, _ = l.Now(within(t)) // by a connection that has ended, which shows when it is used
 		}
-	}
-	if len(clocks) != 2 {
-		t.Errorf("clocks before and after a restart: %s, want two", fmt.Sprint(clocks))
-	}
+	})
 }

@@ -3,7 +3,6 @@ package postgres
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"database/sql"
 	"fmt"
 	"maps"
@@ -49,6 +48,8 @@ func initialised(t testing.TB, o Options) *Ledger {
 	return l
 }
 
+var granting sync.Mutex
+
 // shared is a pool of connections past the ledgers, to the database of each URI.
 var shared sync.Map
 
@@ -69,15 +70,14 @@ func execute(t testing.TB, uri, text string, args ...any) {
 	must(t, text, err)
 }
 
-// newTable is the name of a table that no other test has.
-func newTable() string { return "t" + strings.ToLower(rand.Text()) }
+var newTable = documenttest.NewTable
 
 // nulls are what no table can hold.
 var nulls = map[string]string{
 	"hostile names from outside/*/plant *\\x00*": "no text of PostgreSQL has a NUL",
 }
 
-// A worker that has the rights it needs, and no others.
+// A worker that has the rights it needs, and no others, in tables that an administrator has made by psql.
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	uri := postgrespeer.Shared(t)
@@ -88,8 +88,10 @@ func TestConformance(t *testing.T) {
 		var worker string
 		h.InitFirst = func(t testing.TB) {
 			t.Helper()
-			must(t, "Init()", opened(t, Options{URI: uri, Table: table}).Init(within(t)))
-			worker = postgrespeer.Role(t, uri, "SELECT, INSERT, DELETE ON "+table, "SELECT, INSERT, UPDATE, DELETE ON "+table+rosterSuffix)
+			worker = postgrespeer.Role(t, uri)
+			granting.Lock() // PostgreSQL fails one of two that grant rights on a schema at a time.
+			defer granting.Unlock()
+			postgrespeer.Exec(t, uri, opened(t, Options{URI: worker, Table: table}).InitScript())
 		}
 		h.Open = func(t testing.TB) store.Ledger {
 			t.Helper()
@@ -124,10 +126,10 @@ func TestConformanceBehindAPooler(t *testing.T) {
 		h := harness(uri, direct, newTable(), 20)
 		h.OpenElsewhere = func(t testing.TB) (store.Ledger, error) {
 			t.Helper()
-			return Open(t.Context(), Options{URI: direct, Table: h.Open(t).(*Ledger).address.table})
+			return Open(t.Context(), Options{URI: direct, Table: h.Open(t).(*Ledger).address.Table})
 		}
 		h.Skips = maps.Clone(nulls)
-		h.Skips["watch"] = "behind a pooler there are no hints"
+		h.Skips["watch"], h.Skips["append after/a hint comes after a release, too"] = "behind a pooler there are no hints", "behind a pooler there are no hints"
 		return h
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/internal/documenttest"
 	"github.com/slotlease/slotlease/testutil/postgrespeer"
 	"github.com/slotlease/slotlease/testutil/storetest"
 )
@@ -104,5 +105,31 @@ func TestAWatchEndsWithItsConnection(t *testing.T) {
 	s.Kill()
 	if err := <-ended; err == nil || errors.Is(err, errors.ErrUnsupported) || ctx.Err() != nil {
 		t.Errorf("Watch() of a server that dies = %v, want an error after which it is tried again", err)
+	}
+}
+
+// A server that takes no writes any more may leave its connections open.
+func TestAWatchDoesNotOutliveItsConnectionInSilence(t *testing.T) {
+	t.Parallel()
+	s := postgrespeer.Start(t, postgrespeer.Options{})
+	l := initialised(t, Options{URI: s.URI()})
+	ended := make(chan error, 1)
+	go func() { ended <- l.Watch(t.Context(), func(string) {}) }()
+	awaits(t, s.URI(), `SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'LISTEN%'`, 1)
+	execute(t, s.URI(), `ALTER SYSTEM SET default_transaction_read_only = on`)
+	execute(t, s.URI(), `SELECT pg_reload_conf()`)
+	var err error
+	for seq := int64(1); err == nil && seq < 1000; seq++ {
+		err = l.Append(within(t), storetest.Grant("job", seq))
+		time.Sleep(10 * time.Millisecond)
+	}
+	documenttest.Says(t, "Append() to a server that takes no writes", err, store.ErrNotStored, "takes no writes")
+	select {
+	case err := <-ended:
+		if err == nil {
+			t.Error("Watch() = nil, want an error")
+		}
+	case <-time.After(5 * time.Second):
+		t.Error("Watch() goes on without a connection")
 	}
 }

@@ -1,13 +1,16 @@
 package redis
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
 	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/slotlease/slotlease/store/storekit"
@@ -21,10 +24,11 @@ const (
 	schemeSentinelTLS    = "rediss+sentinel"
 	defaultPort          = "6379"
 	defaultSentinelPort  = "26379"
-	mostSkew             = time.Hour
 	leastWait, mostWait  = 10 * time.Millisecond, time.Minute
 	mostReplicas, mostDB = 100, 1 << 20
 )
+
+var schemes = []string{scheme, schemeTLS, schemeSentinel, schemeSentinelTLS}
 
 // address is a URI, taken apart.
 type address struct {
@@ -42,11 +46,11 @@ type address struct {
 	unpersistent, skipVerify bool
 }
 
+// They are compiled when they are first used, not by each program that starts: such bounds make them large.
 var (
-	hostName    = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,251}[A-Za-z0-9])?$`)
-	plainName   = regexp.MustCompile(`^[A-Za-z]{1,24}$`)
-	serviceName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
-	prefixName  = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+	hostName    = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,251}[A-Za-z0-9])?$`) })
+	serviceName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`) })
+	prefixName  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`) })
 )
 
 // parseURI takes a URI apart. Its error says all that is wrong at once, and quotes nothing but the names of
@@ -56,29 +60,18 @@ func parseURI(uri string) (address, error) {
 	var errs []error
 	bad := func(text string) { errs = append(errs, errors.New("uri: "+text)) }
 	name, rest, _ := strings.Cut(uri, "://")
-	a.scheme = name
-	switch name {
-	case scheme, schemeTLS, schemeSentinel, schemeSentinelTLS:
-	default:
+	if !slices.Contains(schemes, name) {
 		return address{}, errors.New("uri: must begin with redis://, rediss://, redis+sentinel:// or rediss+sentinel://")
 	}
-	if strings.Contains(rest, "#") {
-		bad("must hold no #: in a password it is written %23")
-		rest, _, _ = strings.Cut(rest, "#")
-	}
+	a.scheme = name
 	rest, query, _ := strings.Cut(rest, "?")
-	// A password may hold an @ that isn't encoded. What comes after the last can't be one.
-	if at := strings.LastIndex(rest, "@"); at >= 0 {
-		a.login(rest[:at], bad)
-		rest = rest[at+1:]
-	}
 	authority, path, _ := strings.Cut(rest, "/")
 	a.locate(authority, bad)
-	a.name(path, bad)
-	if strings.Contains(query, "@") {
-		bad("in a user or password, ? is written %3F") // Even what looks like a parameter's name may be a part of it.
+	a.name(strings.TrimSuffix(path, "/"), bad)
+	if strings.Contains(path+query, "@") || strings.Contains(uri, "#") {
+		bad(mustEncode) // Even what looks like a parameter's name may be a part of a password.
 	} else {
-		a.parameters(query, bad)
+		errs = append(errs, a.parameters(query)...)
 	}
 	if a.skipVerify && (!a.secured() || !a.loopback()) {
 		bad("insecureSkipVerify is for rediss:// and loopback addresses only")
@@ -89,142 +82,80 @@ func parseURI(uri string) (address, error) {
 	return a, nil
 }
 
-// login reads USER:PASSWORD. Without a user it is that of the server's requirepass, whose user is named default.
-func (a *address) login(info string, bad func(string)) {
-	user, password, ok := strings.Cut(info, ":")
-	var err, userErr error
-	a.user, userErr = url.PathUnescape(user)
-	a.password, err = url.PathUnescape(password)
-	switch {
-	case err != nil || userErr != nil:
-		bad("user or password is not percent-encoded correctly")
-	case strings.ContainsAny(info, "/@") || strings.Contains(password, ":"):
-		bad("in a user or password, : is written %3A, / %2F and @ %40")
-	case !ok:
-		bad("before the @ must be USER:PASSWORD or :PASSWORD; without a password there must be neither")
-	case a.password == "":
-		bad("there is a user without a password")
-	}
-}
+const mustEncode = "the characters / ? # @ : and % must be percent-encoded in a user and a password"
 
-// locate reads the hosts.
+// locate reads USER:PASSWORD@, and the hosts after it. Without a user the password is that of the server's requirepass, whose user
+// is named default.
 func (a *address) locate(authority string, bad func(string)) {
-	port := defaultPort
-	list := []string{authority}
+	login := ""
+	if at := strings.LastIndex(authority, "@") + 1; at > 0 {
+		login, authority = authority[:at], authority[at:]
+	}
+	port, list := defaultPort, []string{authority}
 	if a.sentinels() {
 		port, list = defaultSentinelPort, strings.Split(authority, ",")
 	}
-	for _, h := range list {
-		host, err := hostPort(h, port)
-		if err != nil {
-			bad(err.Error())
+	for _, one := range list {
+		u, err := url.Parse("redis://" + login + one)
+		if err != nil || strings.Count(login, ":") > 1 {
+			bad("a host must be HOST or HOST:PORT, with an IPv6 address in [brackets]; before the @ must be USER:PASSWORD or :PASSWORD; " + mustEncode)
 			return
 		}
-		a.hosts = append(a.hosts, host)
-	}
-}
-
-func hostPort(h, port string) (string, error) {
-	host := h
-	switch at := strings.LastIndex(h, ":"); {
-	case strings.HasPrefix(h, "[") && strings.HasSuffix(h, "]"):
-		host = h[1 : len(h)-1]
-	case at >= 0:
-		var err error
-		if host, port, err = net.SplitHostPort(h); err != nil {
-			return "", errors.New("a host must be HOST or HOST:PORT, and an IPv6 address be in [brackets]")
+		host, port := u.Hostname(), cmp.Or(u.Port(), port)
+		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 || strings.HasSuffix(u.Host, ":") {
+			bad("a port must be from 1 to 65535")
 		}
+		if net.ParseIP(host) == nil && !hostName().MatchString(host) || strings.Contains(host, ":") != strings.HasPrefix(u.Host, "[") {
+			bad("there must be a host, of letters, digits, dots and hyphens, or an IPv6 address in [brackets]")
+		}
+		a.hosts = append(a.hosts, net.JoinHostPort(host, port))
+		a.user = u.User.Username()
+		a.password, _ = u.User.Password()
 	}
-	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
-		return "", errors.New("a port must be from 1 to 65535")
+	if login != "" && a.password == "" {
+		bad("there is a user without a password: before the @ must be USER:PASSWORD or :PASSWORD")
 	}
-	if net.ParseIP(host) == nil && !hostName.MatchString(host) {
-		return "", errors.New("there must be a host, of letters, digits, dots and hyphens")
-	}
-	return net.JoinHostPort(host, port), nil
 }
 
 // name reads the path: a database, after the service of sentinels.
 func (a *address) name(path string, bad func(string)) {
-	path = strings.TrimSuffix(path, "/")
 	if a.sentinels() {
 		a.service, path, _ = strings.Cut(path, "/")
-		if !serviceName.MatchString(a.service) {
+		if !serviceName().MatchString(a.service) {
 			bad("the path must be /SERVICE or /SERVICE/DATABASE, with the name by which sentinels know the primary")
 		}
 	}
-	if path == "" {
-		return
-	}
-	n, err := strconv.Atoi(path)
-	if err != nil || n < 0 || n > mostDB || strconv.Itoa(n) != path {
+	n, err := strconv.Atoi(cmp.Or(path, "0"))
+	if err != nil || n < 0 || n > mostDB || strconv.Itoa(n) != cmp.Or(path, "0") {
 		bad("the database must be a number such as 0")
-		return
 	}
 	a.db = n
 }
 
-func (a *address) parameters(query string, bad func(string)) {
-	seen := map[string]bool{}
-	for pair := range strings.SplitSeq(query, "&") {
-		if pair == "" {
-			continue
+// parameters reads what comes after the question mark.
+func (a *address) parameters(query string) []error {
+	known := []string{"prefix", "replicas", "replicaWait", "serverSkew", "unsafeNoPersistence", "insecureSkipVerify"}
+	return storekit.Parameters(query, known, func(name, value string) (err error) {
+		switch name {
+		case "prefix":
+			a.prefix, err = value, checkName(value)
+		case "replicas":
+			if a.replicas, err = strconv.Atoi(value); err != nil || a.replicas < 0 || a.replicas > mostReplicas {
+				err = fmt.Errorf("must be 0 to %d", mostReplicas)
+			}
+		case "replicaWait":
+			if a.wait, err = time.ParseDuration(value); err != nil || a.wait < leastWait || a.wait > mostWait {
+				err = fmt.Errorf("must be a duration of %v to %v, such as 2s", leastWait, mostWait)
+			}
+		case "serverSkew":
+			a.skew, err = storekit.SkewOf(value)
+		case "unsafeNoPersistence":
+			a.unpersistent, err = storekit.Truth(value)
+		default:
+			a.skipVerify, err = storekit.Truth(value)
 		}
-		name, value, ok := strings.Cut(pair, "=")
-		switch {
-		case !plainName.MatchString(name):
-			bad("each parameter must be written name=value")
-			continue
-		case seen[name]:
-			bad("parameter " + name + " is given twice")
-			continue
-		}
-		seen[name] = true
-		if err := a.parameter(name, value); err != nil {
-			bad(err.Error())
-		} else if !ok {
-			bad("parameter " + name + " has no value")
-		}
-	}
-}
-
-func (a *address) parameter(name, value string) (err error) {
-	flag := func() bool {
-		var b bool
-		if b, err = strconv.ParseBool(value); err != nil {
-			err = fmt.Errorf("parameter %s must be true or false", name)
-		}
-		return b
-	}
-	duration := func(least, most time.Duration, example string) time.Duration {
-		d, parseErr := time.ParseDuration(value)
-		if parseErr != nil || d < least || d > most {
-			err = fmt.Errorf("parameter %s must be a duration of %v to %v, such as %s", name, least, most, example)
-		}
-		return d
-	}
-	switch name {
-	case "prefix":
-		if a.prefix = value; !prefixName.MatchString(value) {
-			err = errors.New("parameter prefix must have 1 to 64 letters, digits, dots, hyphens and underscores, and begin with a letter or digit")
-		}
-	case "replicas":
-		n, parseErr := strconv.Atoi(value)
-		if a.replicas = n; parseErr != nil || n < 0 || n > mostReplicas {
-			err = fmt.Errorf("parameter replicas must be 0 to %d", mostReplicas)
-		}
-	case "replicaWait":
-		a.wait = duration(leastWait, mostWait, "2s")
-	case "serverSkew":
-		a.skew = duration(time.Millisecond, mostSkew, "100ms")
-	case "unsafeNoPersistence":
-		a.unpersistent = flag()
-	case "insecureSkipVerify":
-		a.skipVerify = flag()
-	default:
-		err = fmt.Errorf("parameter %s is unknown: use prefix, replicas, replicaWait, serverSkew, unsafeNoPersistence or insecureSkipVerify", name)
-	}
-	return err
+		return err
+	})
 }
 
 func (a *address) sentinels() bool {
@@ -235,6 +166,9 @@ func (a *address) secured() bool { return a.scheme == schemeTLS || a.scheme == s
 // loopback says whether all hosts are of this machine.
 func (a *address) loopback() bool {
 	for _, h := range a.hosts {
+		if strings.HasPrefix(h, "/") {
+			continue // a socket
+		}
 		host, _, err := net.SplitHostPort(h)
 		if err != nil || host != "localhost" && !net.ParseIP(host).IsLoopback() {
 			return false

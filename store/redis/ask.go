@@ -3,100 +3,108 @@ package redis
 import (
 	"context"
 	"fmt"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/slotlease/slotlease/store"
 )
 
-// read calls a script that reads. Along with it goes the question of whether the server is the primary, which is
-// answered first: a replica doesn't know what was appended last. If replicas are waited for, it waits until they have
-// all that was read.
-func (l *Ledger) read(ctx context.Context, c call) (values []any, k *link, err error) {
-	before := []command{{"INFO", "replication"}}
-	var after []command
-	if wait := l.wait(); len(wait) > 0 {
-		after = append([]command{{"SET", l.names.sync(), "1"}}, wait...)
+// asking is the command by which a server says, along with an operation, whether it is the primary, and what time it is. It
+// comes first: a replica doesn't know what was appended last.
+func (k *link) asking() command {
+	if k.sections {
+		return command{"INFO", "replication", "server"}
 	}
-	err = l.on(ctx, func(used *link) (bool, error) {
-		k = used
-		replies, usable, err := k.run(ctx, before, c, after...)
-		if err != nil {
-			return usable, err
-		}
-		if err := l.primary(k, replies[0]); err != nil {
-			return false, err
-		}
-		if len(after) > 0 {
-			if err := replies[2].err; err != nil {
-				return usable, err
-			}
-			if err := l.waited(replies[2:]); err != nil {
-				return usable, err
-			}
-		}
-		var ok bool
-		if values, ok = replies[1].value.([]any); !ok {
-			return usable, fmt.Errorf("odd reply to a script: %.100v", replies[1].value)
-		}
-		return usable, nil
-	})
-	return values, k, err
+	return command{"INFO"}
 }
 
-// primary is nil if a server has said that it is a primary.
-func (l *Ledger) primary(k *link, r reply) error {
-	if r.err != nil {
-		return r.err
+// exchange sends commands to a server that says that it is the primary, and returns their replies and its time. A command may have
+// failed by itself, which is the error of its reply.
+func (l *Ledger) exchange(ctx context.Context, commands ...command) (replies []*goredis.Cmd, stamp store.Stamp, err error) {
+	err = l.on(ctx, func(k *link) (bool, error) {
+		got, err := k.ask(ctx, append([]command{k.asking()}, commands...)...)
+		if err != nil {
+			return false, err
+		}
+		replies = got[1:]
+		for i, r := range replies {
+			if commands[i][0] != "WAIT" && isCode(r.Err(), "MOVED", "READONLY", "LOADING", "MASTERDOWN", "CLUSTERDOWN", "BUSY") {
+				return true, r.Err() // It did nothing, and says why.
+			}
+		}
+		if stamp, err = l.identify(k, got[0]); err != nil {
+			// A replica may take writes, and forgets them.
+			return false, fmt.Errorf("what was read may be old, and what was stored be lost: %v", err) //nolint:errorlint // its meaning isn't that of the commands
+		}
+		return true, nil
+	})
+	return replies, stamp, err
+}
+
+// identify reads the reply to asking: the time of a server that is the primary.
+func (l *Ledger) identify(k *link, reply *goredis.Cmd) (store.Stamp, error) {
+	text, err := reply.Text()
+	if err != nil {
+		return store.Stamp{}, err
 	}
-	text, _ := r.value.(string)
 	about := parseInfo(text)
-	if about.replicas > 0 {
-		l.copied.Store(true)
+	l.sees(about.replicas)
+	if about.role != "master" {
+		l.leave()
+		return store.Stamp{}, fmt.Errorf("%s is no primary now: its role is %.20q", k.addr, about.role)
 	}
-	if about.role == "master" {
+	return l.stamp(k.addr, about)
+}
+
+// read sends a command that reads. If replicas are waited for, it waits until they have all that was read.
+func (l *Ledger) read(ctx context.Context, c command) (rows []string, stamp store.Stamp, err error) {
+	commands := []command{c}
+	if wait := l.wait(); len(wait) > 0 {
+		commands = append(commands, command{"SET", l.names.sync(), "1"}, wait[0])
+	}
+	replies, stamp, err := l.exchange(ctx, commands...)
+	if err != nil {
+		return nil, stamp, err
+	}
+	if rows, err = replies[0].StringSlice(); err == nil && len(replies) > 1 {
+		if err = replies[1].Err(); err == nil {
+			err = l.waited(replies)
+		}
+	}
+	return rows, stamp, err
+}
+
+// wait is what waits for the replicas, after a write on the same connection.
+func (l *Ledger) wait() []command {
+	if l.address.replicas == 0 || l.readOnly {
 		return nil
 	}
-	l.leave()
-	return fmt.Errorf("%s is no primary now: its role is %.20q", k.addr, about.role)
+	return []command{{"WAIT", l.address.replicas, l.address.wait.Milliseconds()}}
+}
+
+// waited reads the reply to what wait sends. Its error leaves the outcome of an append unknown.
+func (l *Ledger) waited(replies []*goredis.Cmd) error {
+	if len(l.wait()) == 0 {
+		return nil
+	}
+	n, err := replies[len(replies)-1].Int()
+	if err != nil {
+		return fmt.Errorf("wait for replicas: %v", err) //nolint:errorlint // its meaning isn't that of the write
+	}
+	if n < l.address.replicas {
+		return fmt.Errorf("%d of %d replicas have it after %v (replicas=%d)", n, l.address.replicas, l.address.wait, l.address.replicas)
+	}
+	return nil
 }
 
 // atATime is how many commands are sent at once.
 const atATime = 500
 
 // members are those of a sorted set.
-func (l *Ledger) members(ctx context.Context, key string) (all []string, err error) {
-	replies, err := l.primaryAsk(ctx, command{"ZRANGE", key, 0, -1})
+func (l *Ledger) members(ctx context.Context, key string) ([]string, error) {
+	replies, _, err := l.exchange(ctx, command{"ZRANGE", key, 0, -1})
 	if err != nil {
 		return nil, err
 	}
-	if replies[0].err != nil {
-		return nil, replies[0].err
-	}
-	values, _ := replies[0].value.([]any)
-	for _, v := range values {
-		if name, ok := v.(string); ok {
-			all = append(all, name)
-		}
-	}
-	return all, nil
-}
-
-// primaryAsk sends commands to a server that is a primary, and returns their replies. The error of a single command
-// is in its reply.
-func (l *Ledger) primaryAsk(ctx context.Context, commands ...command) (replies []reply, err error) {
-	err = l.on(ctx, func(k *link) (bool, error) {
-		got, err := k.ask(ctx, append([]command{{"INFO", "replication"}}, commands...)...)
-		if err != nil {
-			return false, err
-		}
-		replies = replies[:0]
-		for _, r := range got {
-			v, err := r.Result()
-			if _, ok := moved(err, k.addr); ok {
-				return true, err
-			}
-			replies = append(replies, reply{v, err})
-		}
-		err = l.primary(k, replies[0])
-		replies = replies[1:]
-		return err == nil, err
-	})
-	return replies, err
+	return replies[0].StringSlice()
 }

@@ -3,8 +3,6 @@ package redis
 import (
 	"context"
 	"errors"
-	"runtime"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -31,60 +29,6 @@ var operations = map[string]func(ctx context.Context, l *Ledger) error{
 	"Presences":   func(ctx context.Context, l *Ledger) error { _, err := l.Presences(ctx, ""); return err },
 	"CheckRights": func(ctx context.Context, l *Ledger) error { return l.CheckRights(ctx) },
 	"Watch":       func(ctx context.Context, l *Ledger) error { return l.Watch(ctx, func(string) {}) },
-}
-
-// goroutines are those of this package, the kit and the driver, but for tests and for what the driver always has.
-func goroutines() (stacks []string) {
-	all := make([]byte, 8<<20)
-	all = all[:runtime.Stack(all, true)]
-	for stack := range strings.SplitSeq(string(all), "\n\n") {
-		ours := strings.Contains(stack, "store/redis.(*") || strings.Contains(stack, "storekit.") || strings.Contains(stack, "go-redis/v9.(*baseClient)") || strings.Contains(stack, "pool.(*ConnPool)")
-		if ours && !strings.Contains(stack, "testing.tRunner") {
-			stacks = append(stacks, stack)
-		}
-	}
-	return stacks
-}
-
-// Not in parallel with others, whose goroutines would be counted.
-func TestAPausedServerEndsOperationsInTimeAndLeavesNothingBehind(t *testing.T) {
-	s := redispeer.Start(t, redispeer.Options{})
-	l := open(t, s.URI())
-	must(t, "Append()", appendTo(t, l, 1))
-	s.Pause()
-	var all sync.WaitGroup
-	for name, op := range operations {
-		all.Go(func() {
-			ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-			defer cancel()
-			began := time.Now()
-			err := op(ctx, l)
-			if took := time.Since(began); !errors.Is(err, context.DeadlineExceeded) || took > 10*time.Second {
-				t.Errorf("%s by a paused server = %v after %v, want the context's error, soon after its end", name, err, took)
-			}
-			if name == "Append" && errors.Is(err, store.ErrNotStored) {
-				t.Errorf("Append by a paused server = %v, want an unknown outcome", err)
-			}
-		})
-	}
-	all.Wait()
-	await(t, "the end of abandoned operations", func() bool { return len(goroutines()) == 0 })
-	// Without deadlines, Close ends them.
-	for name, op := range operations {
-		all.Go(func() {
-			if err := op(t.Context(), l); !errors.Is(err, store.ErrClosed) {
-				t.Errorf("%s during Close = %v, want ErrClosed", name, err)
-			}
-		})
-	}
-	await(t, "operations", func() bool { return len(goroutines()) >= len(operations) })
-	time.Sleep(100 * time.Millisecond)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-	defer cancel()
-	must(t, "Close()", l.Close(ctx))
-	all.Wait()
-	await(t, "the end of closed operations", func() bool { return len(goroutines()) == 0 })
-	s.Resume()
 }
 
 // More operations at once than there are connections wait for their turns, and end with their contexts.

@@ -3,6 +3,7 @@ package redis
 import (
 	"context"
 	"errors"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -14,6 +15,20 @@ import (
 	"github.com/slotlease/slotlease/testutil/redispeer"
 	"github.com/slotlease/slotlease/testutil/storetest"
 )
+
+// A look at the keys that ran out of time has found nothing, which isn't that there is nothing to find.
+func TestWhatWasNotLookedAtIsNotCalledSound(t *testing.T) {
+	t.Parallel()
+	e := &exam{}
+	for _, row := range e.rows() {
+		if row.Name != store.CheckExpiry && row.Name != store.CheckConstraints {
+			continue
+		}
+		if text, err := row.Ask(t.Context()); err == nil {
+			t.Errorf("%s says %q of keys that are not known", row.Name, text)
+		}
+	}
+}
 
 // examined is the findings of a ledger, by check.
 func examined(t testing.TB, l *Ledger) map[string][]store.Finding {
@@ -162,6 +177,49 @@ func TestAnUnfitServerIsRefusedAndExaminedAsSuch(t *testing.T) {
 	}
 }
 
+// A server that is told to keep an append-only file writes all into it first. Until that is over, a crash loses the ledger.
+func TestAnAppendOnlyFileCountsOnceItIsComplete(t *testing.T) {
+	t.Parallel()
+	s := redispeer.Start(t, redispeer.Options{Flags: []string{"--appendonly", "no"}})
+	admin := raw(t, s.URI())
+	do(t, admin, "SET", "other", "1")
+	l := open(t, s.URI())
+	wantRefusal(t, "Append() without the file", appendTo(t, l, 1), store.ErrRefused, "no append-only file")
+	do(t, admin, "CONFIG", "SET", "rdb-key-save-delay", "100000000")
+	do(t, admin, "CONFIG", "SET", "appendonly", "yes")
+	await(t, "the first rewrite", func() bool { return strings.Contains(do(t, admin, "INFO", "persistence"), "aof_rewrite_in_progress:1") })
+	wantRefusal(t, "Append() during the first rewrite", appendTo(t, l, 1), nil, "for the first time")
+	wantFinding(t, examined(t, l), CheckDurability, store.LevelFail, "for the first time")
+	// The process that writes the file is killed by the server itself.
+	do(t, admin, "CONFIG", "SET", "appendonly", "no")
+	do(t, admin, "CONFIG", "SET", "rdb-key-save-delay", "0")
+	do(t, admin, "CONFIG", "SET", "appendonly", "yes")
+	await(t, "an append after the first rewrite", func() bool { return appendTo(t, l, 1) == nil })
+	// Later ones leave what there is as it is.
+	do(t, admin, "CONFIG", "SET", "rdb-key-save-delay", "100000000")
+	do(t, admin, "BGREWRITEAOF")
+	must(t, "Append() during another rewrite", appendTo(t, open(t, s.URI()), 2))
+}
+
+// What CONFIG SET changes is gone at the next start, unless something keeps it.
+func TestRemediesLast(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for _, c := range []struct{ file, keeps string }{{"", "no redis.conf"}, {dir + "/redis.conf", "CONFIG REWRITE"}} {
+		flags := []string{"--appendonly", "no", "--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru", "--appendfsync", "no"}
+		if c.file != "" {
+			must(t, "WriteFile()", os.WriteFile(c.file, []byte("# a comment\n"), 0o600))
+		}
+		s := redispeer.Start(t, redispeer.Options{Flags: flags, Config: c.file})
+		by := examined(t, open(t, s.URI()))
+		for _, f := range slices.Concat(by[CheckDurability], by[CheckEviction], examined(t, open(t, s.URI()+"?unsafeNoPersistence=true"))[CheckDurability]) {
+			if !strings.Contains(f.Remedy, c.keeps) {
+				t.Errorf("the remedy for %q is %q, want that it names %q", f.Text, f.Remedy, c.keeps)
+			}
+		}
+	}
+}
+
 // What is wrong with a server while a ledger is in use shows at the next check.
 func TestAServerThatBecomesUnfitIsRefusedThen(t *testing.T) {
 	t.Parallel()
@@ -205,8 +263,8 @@ func TestAServerIsAskedOverEachNewConnection(t *testing.T) {
 func TestVersions(t *testing.T) {
 	t.Parallel()
 	for version, want := range map[string]bool{"6.2.0": true, "7.0.15": true, "10.1": true, "6.0.16": false, "5.0.14": false, "": false, "7": false, "x.y": false} {
-		if got := fresh(version); got != want {
-			t.Errorf("fresh(%q) = %v, want %v", version, got, want)
+		if got := since(version, 6, 2); got != want {
+			t.Errorf("since(%q, 6, 2) = %v, want %v", version, got, want)
 		}
 	}
 	s := parseInfo("# Server\r\nredis_version:7.2.4\r\nserver_name:valkey\r\nvalkey_version:8.0.1\r\nrole:master\r\nconnected_slaves:2\r\n")
@@ -215,7 +273,7 @@ func TestVersions(t *testing.T) {
 	}
 	// KeyDB's active replicas all take writes.
 	l := open(t, "redis://127.0.0.1/0")
-	if flaws := l.flaws(server{version: "6.3.4", role: "active-replica", appendOnly: true}); len(flaws) != 1 || flaws[0].Check != CheckPrimary {
+	if flaws := l.flaws(server{version: "6.3.4", role: "active-replica", appendOnly: true, policy: "noeviction"}); len(flaws) != 1 || flaws[0].Check != CheckPrimary || flaws[0].Level != store.LevelFail {
 		t.Errorf("flaws of an active replica = %v, want that it is refused", flaws)
 	}
 }
@@ -266,7 +324,7 @@ func TestTheRightsOfTheDocumentationSuffice(t *testing.T) {
 		level store.Level
 	}{
 		"+zadd":             {store.CheckAppend, store.LevelFail},
-		"+evalsha":          {store.CheckRead, store.LevelFail},
+		"+evalsha":          {store.CheckAppend, store.LevelFail},
 		"+zrevrangebyscore": {store.CheckRead, store.LevelFail},
 		"+zremrangebyrank":  {store.CheckTrim, store.LevelWarn},
 		"+hset":             {store.CheckRoster, store.LevelWarn},

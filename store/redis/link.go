@@ -1,13 +1,16 @@
 package redis
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
@@ -24,6 +27,43 @@ const (
 	patience = 2 * time.Minute
 )
 
+// mostReply is how many bytes the replies to what is sent at once may have: two records at least. Other programs may store anything.
+const mostReply = 32 << 20
+
+// errTooMuch: the replies had more bytes than they may have. The connection can't be used any more.
+var errTooMuch = errors.New("the reply is larger than any of a ledger (32 MiB): another program has made that, remove it")
+
+// metered is a connection from which only so many bytes are read.
+type metered struct {
+	net.Conn
+
+	left atomic.Int64
+}
+
+func (m *metered) Read(b []byte) (int, error) {
+	n, err := m.Conn.Read(b)
+	if m.left.Add(-int64(n)) < 0 {
+		return 0, errTooMuch
+	}
+	return n, err
+}
+
+// seen is a metered connection by which the driver sees that the server has closed it.
+type seen struct {
+	*metered
+	syscall.Conn
+}
+
+// meter makes a metered connection.
+func meter(conn net.Conn) (net.Conn, *metered) {
+	m := &metered{Conn: conn}
+	m.left.Store(mostReply)
+	if raw, ok := conn.(syscall.Conn); ok {
+		return seen{m, raw}, m
+	}
+	return m, m
+}
+
 // errLost: the server has closed a connection that was idle. Nothing was sent.
 var errLost = errors.New("the server has closed the connection")
 
@@ -33,9 +73,10 @@ var errLost = errors.New("the server has closed the connection")
 type link struct {
 	client *goredis.Client
 	conn   net.Conn
+	meter  *metered
 	addr   string
-	// fit: the server was found fit over this connection.
-	fit bool
+	// fit: the server was found fit over this connection. sections: its INFO takes several sections, as since 7.0.
+	fit, sections bool
 	// used is when it was used last, by the ledger's clock, and era that of the pool when it was made.
 	used time.Time
 	era  int
@@ -44,30 +85,45 @@ type link struct {
 // command is one with its arguments.
 type command []any
 
-// connect makes a connection to an address, without a word to the server.
-func (l *Ledger) connect(ctx context.Context, addr string) (net.Conn, error) {
-	dialer := net.Dialer{Timeout: dialTime, KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 5 * time.Second, Count: 3}}
-	conn, err := dialer.DialContext(ctx, "tcp", addr)
-	if err != nil || l.tls == nil {
-		return conn, err
-	}
-	config := l.tls.Clone()
-	if config.ServerName == "" {
-		config.ServerName, _, _ = net.SplitHostPort(addr)
-	}
-	secured := tls.Client(conn, config)
-	ctx, cancel := l.clock.WithTimeout(ctx, dialTime)
-	defer cancel()
-	if err := secured.HandshakeContext(ctx); err != nil {
-		_ = conn.Close()
+// reach makes a link to an address, whose server's certificate is to have a name. It has yet to log in, as its first
+// request does.
+func (l *Ledger) reach(ctx context.Context, addr, name string) (*link, error) {
+	o, err := l.settings(ctx)
+	if err != nil {
 		return nil, err
 	}
-	return secured, nil
+	dial := l.connect
+	if o.Dialer != nil && l.byClient(addr) {
+		dial = l.connectAsClient(o)
+	}
+	return l.link(ctx, dial, addr, name, o)
+}
+
+func (l *Ledger) link(ctx context.Context, dial dialer, addr, name string, o *goredis.Options) (*link, error) {
+	plain, err := dial(ctx, addr, name)
+	if err != nil {
+		return nil, fmt.Errorf("connect to %s: %w", addr, err)
+	}
+	conn, meter := meter(plain)
+	return &link{client: l.client(conn, addr, o), conn: conn, meter: meter, addr: addr}, nil
+}
+
+// dialer makes a connection to an address, without a word to the server, whose certificate is to have a name.
+type dialer func(ctx context.Context, addr, name string) (net.Conn, error)
+
+func (l *Ledger) connect(ctx context.Context, addr, name string) (net.Conn, error) {
+	plain := net.Dialer{Timeout: dialTime, KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 5 * time.Second, Count: 3}}
+	if l.tls == nil {
+		return plain.DialContext(ctx, "tcp", addr)
+	}
+	config := l.tls.Clone()
+	config.ServerName = cmp.Or(config.ServerName, name)
+	return (&tls.Dialer{NetDialer: &plain, Config: config}).DialContext(ctx, "tcp", addr)
 }
 
 // client is the driver's, on one connection only: it retries nothing, and can't make another connection, on which
 // a WAIT would be answered for nothing.
-func (l *Ledger) client(conn net.Conn, addr string, user, password string, db int) *goredis.Client {
+func (l *Ledger) client(conn net.Conn, addr string, as *goredis.Options) *goredis.Client {
 	var taken atomic.Bool
 	return goredis.NewClient(&goredis.Options{
 		Addr: addr,
@@ -77,7 +133,9 @@ func (l *Ledger) client(conn net.Conn, addr string, user, password string, db in
 			}
 			return conn, nil
 		},
-		Protocol: 2, Username: user, Password: password, DB: db,
+		Username: as.Username, Password: as.Password, DB: as.DB, OnConnect: as.OnConnect, CredentialsProvider: as.CredentialsProvider,
+		CredentialsProviderContext: as.CredentialsProviderContext, StreamingCredentialsProvider: as.StreamingCredentialsProvider,
+		Protocol:   2,
 		MaxRetries: -1, DialerRetries: 1,
 		PoolSize: 1, PipelinePoolSize: -1, MaxActiveConns: 1, ConnMaxIdleTime: -1,
 		ReadTimeout: l.patience, WriteTimeout: l.patience, PoolTimeout: l.patience,
@@ -104,12 +162,12 @@ func (l *Ledger) login(ctx context.Context) (*link, error) {
 	if err != nil {
 		return nil, err
 	}
-	conn, err := l.connect(ctx, addr)
+	host, _, _ := net.SplitHostPort(addr)
+	k, err := l.reach(ctx, addr, host)
 	if err != nil {
 		l.elsewhere.Store(nil)
-		return nil, fmt.Errorf("connect to %s: %w", addr, err)
+		return nil, err
 	}
-	k := &link{client: l.client(conn, addr, l.address.user, l.address.password, l.address.db), conn: conn, addr: addr}
 	// To be named in the server's list of clients is a right of its own, which nothing depends on.
 	replies, err := k.ask(ctx, command{"PING"}, command{"CLIENT", "SETNAME", l.appName})
 	if err == nil {
@@ -123,8 +181,22 @@ func (l *Ledger) login(ctx context.Context) (*link, error) {
 }
 
 // ask sends commands at once, and returns their replies, in which single commands may have failed. The error is
-// that of the connection, which can't be used any more. At the end of ctx the connection is closed.
+// that of the connection, which can't be used any more. At the end of ctx the connection is closed. A script that the server
+// doesn't know is sent in full.
 func (k *link) ask(ctx context.Context, commands ...command) ([]*goredis.Cmd, error) {
+	replies, err := k.send(ctx, commands)
+	for i, r := range replies {
+		if err == nil && isCode(r.Err(), "NOSCRIPT") {
+			commands = slices.Clone(commands)
+			commands[i] = commands[i].whole()
+			return k.send(ctx, commands)
+		}
+	}
+	return replies, err
+}
+
+func (k *link) send(ctx context.Context, commands []command) ([]*goredis.Cmd, error) {
+	k.meter.left.Store(mostReply)
 	stop := context.AfterFunc(ctx, func() { _ = k.conn.Close() })
 	replies := make([]*goredis.Cmd, len(commands))
 	_, err := k.client.Pipelined(ctx, func(p goredis.Pipeliner) error {

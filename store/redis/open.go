@@ -6,10 +6,12 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"time"
 
 	"github.com/benbjohnson/clock"
+	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/internal/document"
@@ -31,7 +33,7 @@ const sentinelVariable = "REDIS_SENTINEL_PASSWORD"
 // passwordVariable is the environment variable from which redis-cli, too, takes a password.
 const passwordVariable = "REDISCLI_AUTH"
 
-// Options of Open. URI is required.
+// Options of Open. Either URI or Client is required.
 type Options struct {
 	// URI is where the database is:
 	//
@@ -45,8 +47,16 @@ type Options struct {
 	// same. insecureSkipVerify=true, on a loopback address alone, doesn't verify certificates. A character of the
 	// password that has a meaning in URIs is percent-encoded.
 	URI string
+	// Client is the application's own client, instead of a URI: of a server (NewClient), of the primary that sentinels
+	// name (NewFailoverClient), or of a cluster (NewClusterClient). The ledger connects and logs in as the client does:
+	// with its address, Dialer, TLSConfig, credentials or their provider, DB and OnConnect. It takes no connection from
+	// the client's pool, whatever that has: see the package documentation. Close leaves the client open.
+	Client goredis.UniversalClient
 	// Username and Password log in, in place of those in the URI. Without a Username the user is default.
 	Username, Password string
+	// PasswordFunc gives the password or token of now, in place of Password, where it changes. It is asked whenever a
+	// connection is made, has 10 s, and is called by one goroutine at a time.
+	PasswordFunc func(ctx context.Context) (string, error)
 	// Prefix is that of all keys, in braces: {slotlease}:… Default: slotlease. It has 1 to 64 letters, digits, dots,
 	// hyphens and underscores.
 	Prefix string
@@ -76,21 +86,18 @@ type Options struct {
 }
 
 func init() {
-	for s, form := range map[string]string{
-		scheme:            "redis://HOST/DATABASE",
-		schemeTLS:         "rediss://HOST/DATABASE",
-		schemeSentinel:    "redis+sentinel://HOST,HOST/SERVICE/DATABASE",
-		schemeSentinelTLS: "rediss+sentinel://HOST,HOST/SERVICE/DATABASE",
-	} {
+	for _, s := range schemes {
+		a := address{scheme: s}
+		where := "://HOST/DATABASE"
+		if a.sentinels() {
+			where = "://HOST,HOST/SERVICE/DATABASE"
+		}
 		store.Register(s, store.Driver{
-			Open: openURI, Redact: Redact, Form: form,
+			Open: openURI, Redact: Redact, Form: s + where,
 			Secrets: []store.Secret{{Variable: passwordVariable, Shared: true}, {Variable: sentinelVariable}},
 		})
 	}
 }
-
-// login is a user and a password.
-type login struct{ user, password string }
 
 // openURI is Open for store.Open. A password that isn't in the URI is that of REDISCLI_AUTH, and that of sentinels
 // REDIS_SENTINEL_PASSWORD.
@@ -100,7 +107,7 @@ func openURI(ctx context.Context, uri string, o store.OpenOptions) (store.Ledger
 		getenv = os.Getenv
 	}
 	options := Options{URI: uri, ReadOnly: o.ReadOnly, Clock: o.Clock}
-	if prefixName.MatchString(o.AppName) { // It is for information.
+	if prefixName().MatchString(o.AppName) { // It is for information.
 		options.AppName = o.AppName
 	}
 	if a, err := parseURI(uri); err == nil {
@@ -121,53 +128,29 @@ func openURI(ctx context.Context, uri string, o store.OpenOptions) (store.Ledger
 // Open checks the options and makes a ledger of them. It reports all that is wrong with them at once, without any
 // secret. It sends nothing: a server that can't be reached shows in the operations, and they work once it can.
 func Open(_ context.Context, o Options) (*Ledger, error) {
-	a, err := parseURI(o.URI)
-	errs := []error{err}
-	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf("options: "+format, args...)) }
-	a.prefix, err = document.Pick("prefix", o.Prefix, a.prefix, DefaultPrefix, checkPrefix)
-	errs = append(errs, err)
-	switch {
-	case a.password != "" && (o.Password != "" || o.Username != ""):
-		bad("give a login either in the URI or in Username and Password")
-	case o.Username != "" && o.Password == "":
-		bad("there is a Username without a Password")
-	case o.Password != "":
-		a.user, a.password = o.Username, o.Password
+	var a address
+	var err error
+	l := &Ledger{
+		clock: o.Clock, readOnly: o.ReadOnly, patience: patience, appName: cmp.Or(o.AppName, DefaultPrefix), lookup: net.DefaultResolver.LookupHost,
+		sentinel: &goredis.Options{Username: o.SentinelUsername, Password: o.SentinelPassword},
 	}
-	if a.replicas = pick(bad, "replicas", a.replicas, o.Replicas); a.replicas < 0 || a.replicas > mostReplicas {
-		bad("Replicas %d must be 0 to %d", a.replicas, mostReplicas)
-	}
-	a.wait = cmp.Or(pick(bad, "replicaWait", a.wait, o.ReplicaWait), DefaultReplicaWait)
-	if a.wait < leastWait || a.wait > mostWait {
-		bad("ReplicaWait %v must be %v to %v", a.wait, leastWait, mostWait)
-	}
-	if a.skew = pick(bad, "serverSkew", a.skew, o.ServerSkew); a.skew < 0 || a.skew > mostSkew {
-		bad("ServerSkew %v must be 0 to %v", a.skew, mostSkew)
-	}
-	a.unpersistent = a.unpersistent || o.UnsafeNoPersistence
-	if errs[0] == nil && !a.sentinels() && (o.SentinelUsername != "" || o.SentinelPassword != "") {
-		bad("SentinelUsername and SentinelPassword go with redis+sentinel:// and rediss+sentinel://")
-	}
-	appName := cmp.Or(o.AppName, DefaultPrefix)
-	if !prefixName.MatchString(appName) {
-		bad("the AppName must have 1 to 64 letters, digits, dots, hyphens and underscores, and begin with a letter or digit")
-	}
-	if o.TLS != nil && errs[0] == nil && !a.secured() {
-		bad("TLS goes with rediss:// and rediss+sentinel://")
-	}
-	if err := errors.Join(errs...); err != nil {
-		return nil, fmt.Errorf("redis: open: %w", err)
-	}
-	l := &Ledger{address: a, clock: o.Clock, readOnly: o.ReadOnly, names: newNames(a.prefix), appName: appName, patience: patience, sentinel: login{o.SentinelUsername, o.SentinelPassword}}
 	if l.clock == nil {
 		l.clock = clock.New()
 	}
-	if a.secured() {
-		if l.tls = o.TLS; l.tls == nil {
-			l.tls = &tls.Config{MinVersion: tls.VersionTLS12}
-		}
-		l.tls = l.tls.Clone()
-		l.tls.InsecureSkipVerify = l.tls.InsecureSkipVerify || a.skipVerify
+	switch {
+	case (o.URI == "") == (o.Client == nil):
+		err = errors.New("options: set either URI or Client")
+	case o.Client != nil:
+		a, err = l.take(o)
+	default:
+		a, err = parseURI(o.URI)
+	}
+	if errs := append([]error{err}, a.options(o)...); errors.Join(errs...) != nil {
+		return nil, fmt.Errorf("redis: open: %w", errors.Join(errs...))
+	}
+	l.address, l.names = a, newNames(a.prefix)
+	if l.settings == nil {
+		l.own(o)
 	}
 	l.secrets.Hide(a.password)
 	l.secrets.Hide(o.SentinelPassword)
@@ -179,23 +162,72 @@ func Open(_ context.Context, o Options) (*Ledger, error) {
 	return l, nil
 }
 
-func checkPrefix(prefix string) error {
-	if !prefixName.MatchString(prefix) {
-		return errors.New("options: the prefix must have 1 to 64 letters, digits, dots, hyphens and underscores, and begin with a letter or digit")
+// options completes an address by the options, and returns what is wrong with them.
+func (a *address) options(o Options) (errs []error) {
+	bad := func(is bool, format string, args ...any) {
+		if is {
+			errs = append(errs, fmt.Errorf("options: "+format, args...))
+		}
 	}
-	return nil
+	var err error
+	if a.prefix, err = document.Pick("prefix", o.Prefix, a.prefix, DefaultPrefix, checkName); err != nil {
+		errs = append(errs, fmt.Errorf("options: the prefix %w", err))
+	}
+	if err := checkName(cmp.Or(o.AppName, DefaultPrefix)); err != nil {
+		errs = append(errs, fmt.Errorf("options: the AppName %w", err))
+	}
+	a.login(o, bad)
+	bad(a.replicas != 0 && o.Replicas != 0 && a.replicas != o.Replicas, "replicas %d in the URI and %d in Options: give one", a.replicas, o.Replicas)
+	bad(a.wait != 0 && o.ReplicaWait != 0 && a.wait != o.ReplicaWait, "replicaWait %v in the URI and %v in Options: give one", a.wait, o.ReplicaWait)
+	a.replicas, a.wait = cmp.Or(o.Replicas, a.replicas), cmp.Or(o.ReplicaWait, a.wait, DefaultReplicaWait)
+	a.unpersistent = a.unpersistent || o.UnsafeNoPersistence
+	bad(a.replicas < 0 || a.replicas > mostReplicas, "Replicas %d must be 0 to %d", a.replicas, mostReplicas)
+	bad(a.wait < leastWait || a.wait > mostWait, "ReplicaWait %v must be %v to %v", a.wait, leastWait, mostWait)
+	if a.skew, err = storekit.ServerSkew(o.ServerSkew, a.skew, 0); err != nil {
+		errs = append(errs, err)
+	}
+	bad(a.skew > storekit.MostSkew, "ServerSkew %v must be 0 to %v", a.skew, storekit.MostSkew)
+	read := a.scheme != "" // Otherwise the URI is wrong, which is said already.
+	bad(read && !a.sentinels() && (o.SentinelUsername != "" || o.SentinelPassword != ""), "SentinelUsername and SentinelPassword go with redis+sentinel:// and rediss+sentinel://")
+	bad(read && o.TLS != nil && !a.secured(), "TLS goes with rediss:// and rediss+sentinel://")
+	return errs
 }
 
-// pick chooses between a value in the URI and one in the options, of which either may be zero.
-func pick[T comparable](bad func(format string, args ...any), name string, uri, option T) T {
-	var none T
-	if uri != none && option != none && uri != option {
-		bad("%s %v in the URI and %v in Options: give one", name, uri, option)
+// login takes in that of the options.
+func (a *address) login(o Options, bad func(is bool, format string, args ...any)) {
+	bad(a.password != "" && (o.Password != "" || o.Username != "" || o.PasswordFunc != nil), "give a login either in the URI or in Username and Password or PasswordFunc")
+	bad(o.Password != "" && o.PasswordFunc != nil, "PasswordFunc and Password are both given: give one")
+	bad(o.Username != "" && o.Password == "" && o.PasswordFunc == nil, "there is a Username without a Password")
+	a.user, a.password = cmp.Or(a.user, o.Username), cmp.Or(a.password, o.Password)
+}
+
+// own are the settings of a ledger by a URI.
+func (l *Ledger) own(o Options) {
+	a := l.address
+	s := &goredis.Options{Addr: a.hosts[0], Username: a.user, Password: a.password, DB: a.db}
+	if current := storekit.NewCurrent("PasswordFunc", o.PasswordFunc, l.clock); current != nil {
+		s.CredentialsProviderContext = func(ctx context.Context) (string, string, error) {
+			password, err := current.Get(ctx)
+			return a.user, password, err
+		}
 	}
-	if option != none {
-		return option
+	l.settings = func(context.Context) (*goredis.Options, error) { return s, nil }
+	if !a.secured() {
+		return
 	}
-	return uri
+	if l.tls = o.TLS; l.tls == nil {
+		l.tls = &tls.Config{MinVersion: tls.VersionTLS12}
+	}
+	l.tls = l.tls.Clone()
+	l.tls.InsecureSkipVerify = l.tls.InsecureSkipVerify || a.skipVerify
+}
+
+// checkName checks a prefix or the name of a program.
+func checkName(name string) error {
+	if !prefixName().MatchString(name) {
+		return errors.New("must have 1 to 64 letters, digits, dots, hyphens and underscores, and begin with a letter or digit")
+	}
+	return nil
 }
 
 // locate is the address of the server that is to be asked: the node of a cluster that has our keys, the primary that
@@ -204,8 +236,12 @@ func (l *Ledger) locate(ctx context.Context) (string, error) {
 	if addr := l.elsewhere.Load(); addr != nil {
 		return *addr, nil
 	}
-	if l.address.service == "" {
-		return l.address.hosts[0], nil
+	if l.address.service != "" || l.failover {
+		return l.primaryByName(ctx)
 	}
-	return l.primaryByName(ctx)
+	o, err := l.settings(ctx)
+	if err != nil {
+		return "", err
+	}
+	return o.Addr, nil
 }

@@ -12,8 +12,10 @@ import (
 const (
 	// mostLinks is how many connections a ledger has at a time, without that of a watch.
 	mostLinks = 16
-	// idleTime is how long an idle connection is used again.
-	idleTime = 2 * time.Minute
+	// idleTime is how long one idle connection is kept, and spareTime how long more are: from one slot to the next where slots are
+	// short.
+	idleTime  = time.Minute
+	spareTime = 10 * time.Second
 )
 
 // pool has the links of a ledger.
@@ -23,7 +25,8 @@ type pool struct {
 	turns chan struct{} // one for each link that may be in use
 
 	mu     sync.Mutex
-	idle   []*link
+	idle   []*link // in the order of their use
+	sweep  *clock.Timer
 	era    int // links of an earlier one aren't used again
 	closed bool
 }
@@ -68,15 +71,38 @@ func (p *pool) with(ctx context.Context, do func(k *link) (usable bool, err erro
 func (p *pool) take() *link {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for n := len(p.idle); n > 0; n-- {
-		k := p.idle[n-1]
-		p.idle = p.idle[:n-1]
-		if p.clock.Since(k.used) < idleTime {
-			return k
-		}
-		k.close()
+	p.drop()
+	n := len(p.idle)
+	if n == 0 {
+		return nil
 	}
-	return nil
+	k := p.idle[n-1]
+	p.idle = p.idle[:n-1]
+	return k
+}
+
+// drop closes the links that have been idle for long, and has that done again when the next may be. The caller holds mu.
+func (p *pool) drop() {
+	if p.sweep != nil {
+		p.sweep.Stop()
+		p.sweep = nil
+	}
+	for len(p.idle) > 0 {
+		lasts := spareTime
+		if len(p.idle) == 1 {
+			lasts = idleTime
+		}
+		if left := lasts - p.clock.Since(p.idle[0].used); left > 0 {
+			p.sweep = p.clock.AfterFunc(left, func() {
+				p.mu.Lock()
+				defer p.mu.Unlock()
+				p.drop()
+			})
+			return
+		}
+		p.idle[0].close()
+		p.idle = p.idle[1:]
+	}
 }
 
 func (p *pool) put(k *link) {
@@ -88,6 +114,7 @@ func (p *pool) put(k *link) {
 	}
 	k.used = p.clock.Now()
 	p.idle = append(p.idle, k)
+	p.drop()
 }
 
 func (p *pool) current() int {
@@ -105,6 +132,7 @@ func (p *pool) renew() {
 		k.close()
 	}
 	p.idle = nil
+	p.drop()
 }
 
 // close closes the idle links, and lets others be closed when they aren't in use any more.

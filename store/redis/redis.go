@@ -1,9 +1,9 @@
 package redis
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/benbjohnson/clock"
+	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/storekit"
@@ -23,9 +24,13 @@ type Ledger struct {
 	clock    clock.Clock
 	readOnly bool
 	appName  string
-	sentinel login
+	sentinel *goredis.Options // the login of sentinels
+	// settings are how the next connection is made and logs in: those of the URI, or of the application's own client; failover:
+	// that asks sentinels.
+	settings func(ctx context.Context) (*goredis.Options, error)
+	failover bool
 	turn     atomic.Uint32 // of the sentinels
-	named    named
+	primary  primary
 	patience time.Duration // the constant, but in tests
 	names    names
 	runner   *storekit.Runner
@@ -34,15 +39,28 @@ type Ledger struct {
 	links    *pool
 	// elsewhere is the address of the node of a cluster that has our keys, once a node has named it.
 	elsewhere atomic.Pointer[string]
-	// copied: replicas were seen, so that another clock may be the ledger's one day.
-	copied atomic.Bool
+	// line is that of changes, as of the newest word of a server, and whole the server whose append-only file was seen complete last.
+	line  line
+	whole atomic.Pointer[string]
+	// listed is how many replicas sentinels know, also of those that are down, until SENTINEL RESET.
+	listed atomic.Int64
+	// most is how many replicas were seen at a time: any of them may take over one day.
+	most atomic.Int64
+	// surveyed is what the newest check has found of the other servers, and lookup finds the addresses of a host.
+	surveyed atomic.Pointer[survey]
+	lookup   func(ctx context.Context, host string) ([]string, error)
+	// splitSince is since when surveys have found several primaries.
+	splitSince atomic.Pointer[time.Time]
+	// primarySeen: a server was found fit that is the primary, so that one which isn't has just been replaced.
+	primarySeen atomic.Bool
 	// known is what the newest check has found.
 	known atomic.Pointer[server]
 }
 
 var (
-	_ store.Ledger = (*Ledger)(nil)
-	_ store.Pager  = (*Ledger)(nil)
+	_ store.Ledger   = (*Ledger)(nil)
+	_ store.Pager    = (*Ledger)(nil)
+	_ store.Follower = (*Ledger)(nil)
 )
 
 // names are those of the keys, which all have one hash tag, and so are in one slot of a cluster.
@@ -100,7 +118,18 @@ func (l *Ledger) Init(ctx context.Context) error {
 
 // Append stores a record unless its key exists, by one script. If it returns nil, the server's time is on the receipt
 // of ctx.
-func (l *Ledger) Append(ctx context.Context, r store.Record) error {
+func (l *Ledger) Append(ctx context.Context, r store.Record) error { return l.append(ctx, r, nil) }
+
+// AppendAfter is Append if the record below is still prev, by the same script. See store.Follower.
+func (l *Ledger) AppendAfter(ctx context.Context, r, prev store.Record) error {
+	if err := store.CheckAfter(r, prev); err != nil {
+		return l.runner.Invalid("append", err)
+	}
+	return l.append(ctx, r, &prev)
+}
+
+// append stores a record; right above prev, unless that is nil.
+func (l *Ledger) append(ctx context.Context, r store.Record, prev *store.Record) error {
 	err := r.Check()
 	var text []byte
 	if err == nil {
@@ -113,27 +142,18 @@ func (l *Ledger) Append(ctx context.Context, r store.Record) error {
 	if store.Frees(r.Kind) {
 		channel = l.names.channel()
 	}
-	script := call{
-		appendScript,
-		[]string{l.names.ledger(r.WorkerType), l.names.types()},
-		[]any{r.Seq, string(text), r.WorkerType, channel},
+	script := call(appendScript, []string{l.names.ledger(r.WorkerType), l.names.types()}, r.Seq, string(text), r.WorkerType, channel)
+	if prev != nil {
+		script = append(script, prev.Seq, prev.Claim, string(prev.Kind), prev.InstanceID, storekit.MaxDocument)
 	}
 	stamp, err := storekit.Run(ctx, l.runner, "append", store.Key(r.WorkerType, r.Seq), func(ctx context.Context) (stamp store.Stamp, err error) {
 		if l.readOnly {
 			return stamp, errReadOnly
 		}
-		err = l.on(ctx, func(k *link) (bool, error) {
-			replies, usable, err := k.run(ctx, []command{{"INFO", "replication"}}, script, l.wait()...)
-			if err != nil {
-				return usable, err
-			}
-			if err := l.primary(k, replies[0]); err != nil {
-				// A replica may take writes, and forgets them.
-				return false, fmt.Errorf("what was appended may be lost: %v", err) //nolint:errorlint // its meaning isn't that of the write
-			}
-			stamp, err = l.appended(k, r.WorkerType, replies[1:])
-			return usable, err
-		})
+		replies, stamp, err := l.exchange(ctx, append([]command{script}, l.wait()...)...)
+		if err == nil {
+			err = l.appended(r.WorkerType, prev, replies)
+		}
 		return stamp, err
 	})
 	if err == nil {
@@ -143,26 +163,21 @@ func (l *Ledger) Append(ctx context.Context, r store.Record) error {
 }
 
 // appended reads the reply to an append, and that of the WAIT after it.
-func (l *Ledger) appended(k *link, workerType string, replies []reply) (store.Stamp, error) {
-	values, ok := replies[0].value.([]any)
-	if !ok || len(values) != 3 {
-		return store.Stamp{}, fmt.Errorf("odd reply to an append: %.100v", replies[0].value)
-	}
-	stamp, err := l.stamp(k, values[1], values[2])
-	switch values[0] {
+func (l *Ledger) appended(workerType string, prev *store.Record, replies []*goredis.Cmd) error {
+	switch outcome, err := replies[0].Text(); outcome {
 	case "stored":
-		if err == nil {
-			err = l.waited(replies[1:])
-		}
-		return stamp, err
+		return l.waited(replies)
 	case "exists":
-		return stamp, store.ErrConflict
+		return store.ErrConflict
+	case "back":
+		return store.WentBack(*prev)
 	case "expires":
-		return stamp, storekit.NotStored(expires(l.names.ledger(workerType)).Refuse())
+		return storekit.NotStored(expires(l.names.ledger(workerType)).Refuse())
 	case "elsewhere":
-		return stamp, storekit.NotStored(fmt.Errorf("another program has stored this very document in %s under another score", l.names.ledger(workerType)))
+		return storekit.NotStored(fmt.Errorf("another program has stored this very document in %s under another score", l.names.ledger(workerType)))
+	default:
+		return cmp.Or(err, fmt.Errorf("odd reply to an append: %.100v", replies[0].Val()))
 	}
-	return stamp, fmt.Errorf("odd reply to an append: %.100v", values[0])
 }
 
 // Get returns the record at a key.
@@ -193,7 +208,7 @@ func (l *Ledger) Tail(ctx context.Context, workerType string, limit int) ([]stor
 		return nil, store.Stamp{}, l.runner.Invalid("tail", err)
 	}
 	found, err := storekit.Run(ctx, l.runner, "tail", workerType, func(ctx context.Context) (found, error) {
-		return l.rows(ctx, workerType, span{newestFirst: true, from: maxSeq, to: "1", limit: limit})
+		return l.rows(ctx, workerType, span{newestFirst: true, from: "+inf", to: "1", limit: limit})
 	})
 	return found.records, found.stamp, err
 }
@@ -218,20 +233,16 @@ func (l *Ledger) Trim(ctx context.Context, workerType string, before int64) (int
 	if err := store.CheckWorkerType(workerType); err != nil {
 		return 0, l.runner.Invalid("trim", err)
 	}
-	script := call{trimScript, []string{l.names.ledger(workerType)}, []any{min(max(before, 0), store.MaxSeq+1), maxSeq, store.TrimBatch}}
+	script := call(trimScript, []string{l.names.ledger(workerType)}, min(max(before, 0), store.MaxSeq+1), maxSeq, store.TrimBatch)
 	return storekit.Run(ctx, l.runner, "trim", workerType, func(ctx context.Context) (n int, err error) {
 		if l.readOnly {
 			return 0, errReadOnly
 		}
-		err = l.on(ctx, func(k *link) (bool, error) {
-			replies, usable, err := k.run(ctx, nil, script)
-			if err == nil {
-				deleted, _ := replies[0].value.(int64)
-				n = int(deleted)
-			}
-			return usable, err
-		})
-		return n, err
+		replies, _, err := l.exchange(ctx, script)
+		if err != nil {
+			return 0, err
+		}
+		return replies[0].Int()
 	})
 }
 
@@ -247,15 +258,16 @@ func (l *Ledger) WorkerTypes(ctx context.Context) ([]string, error) {
 			for _, name := range some {
 				asked = append(asked, command{"ZCARD", l.names.ledger(name)})
 			}
-			replies, err := l.primaryAsk(ctx, asked...)
+			replies, _, err := l.exchange(ctx, asked...)
 			if err != nil {
 				return nil, err
 			}
 			for i, r := range replies {
-				if r.err != nil && !isCode(r.err, "WRONGTYPE") { // Another program's key is no ledger.
-					return nil, r.err
+				n, err := r.Int64()
+				if err != nil && !isCode(err, "WRONGTYPE") { // Another program's key is no ledger.
+					return nil, err
 				}
-				if n, _ := r.value.(int64); n > 0 {
+				if n > 0 {
 					types = append(types, some[i])
 				}
 			}
@@ -268,15 +280,12 @@ func (l *Ledger) WorkerTypes(ctx context.Context) ([]string, error) {
 // Now reads the server's clock.
 func (l *Ledger) Now(ctx context.Context) (store.Stamp, error) {
 	return storekit.Run(ctx, l.runner, "now", "", func(ctx context.Context) (stamp store.Stamp, err error) {
-		// A range of nothing, by which a cluster sends to the node that has the keys.
-		values, k, err := l.read(ctx, call{rangeScript, []string{l.names.types()}, []any{"ZRANGEBYSCORE", "1", "1", 0, 0, 0, ""}})
-		if err == nil && len(values) < 2 {
-			err = errors.New("the reply has no time")
+		var where []command
+		if s := l.known.Load(); s != nil && s.cluster {
+			where = []command{{"EXISTS", l.names.types()}} // A cluster sends to the node that has the keys.
 		}
-		if err != nil {
-			return stamp, err
-		}
-		return l.stamp(k, values[0], values[1])
+		_, stamp, err = l.exchange(ctx, where...)
+		return stamp, err
 	})
 }
 

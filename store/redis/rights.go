@@ -9,45 +9,80 @@ import (
 	"github.com/slotlease/slotlease/store/storekit"
 )
 
-var _ store.RightsChecker = (*Ledger)(nil)
+// workerRights are the commands of a worker.
+const workerRights = "+ping +info +eval +evalsha +pttl +zadd +zcount +zcard +zrange +zrangebyscore +zrevrangebyscore" +
+	" +zremrangebyrank +hset +hdel +hgetall +type +exists +publish +subscribe"
+
+// InitScript returns what the server must be told, since Redis has nothing to create, and the rights of a worker.
+func (l *Ledger) InitScript() string {
+	more := ""
+	if l.address.replicas > 0 {
+		more += " +set +wait"
+	}
+	if l.address.db != 0 {
+		more += " +select"
+	}
+	return `# Nothing is to be created. redis.conf must say, so that nothing is lost (see leasectl doctor):
+#   appendonly yes
+#   appendfsync always
+#   maxmemory-policy noeviction
+# A worker needs these rights and no others, for redis-cli (ACL SAVE keeps them):
+ACL SETUSER worker on >PASSWORD ` + "~" + l.names.tag + "* resetchannels &" + l.names.channel() + " " + workerRights + more + "\n"
+}
 
 // nobody is a worker type that none can be.
 const nobody = "-"
 
-// CheckRights tries the commands of an append, in a way in which they change nothing. See store.RightsChecker.
+// right is what people and workers need: commands that change nothing, which are refused without it.
+type right struct {
+	check         string
+	level         store.Level
+	sound, grants string
+	commands      []command
+}
+
+// allRights are all, that to read and that to append first.
+func (l *Ledger) allRights() []right {
+	ledger, roster := l.names.ledger(nobody), l.names.roster(nobody)
+	trim := call(trimScript, []string{ledger}, 0, maxSeq, 0)
+	appending := []command{trim, trim.whole(), {"ZADD", ledger, "XX", 1, nobody}, {"ZADD", l.names.types(), "XX", 0, nobody}}
+	if l.address.replicas > 0 {
+		appending = append(appending, command{"SET", l.names.sync() + nobody, 1, "XX"}, command{"WAIT", 0, 1})
+	}
+	return []right{
+		{store.CheckRead, store.LevelFail, "the commands of reads are granted", "+zcard +zrange +zrangebyscore +zrevrangebyscore", []command{
+			{"ZRANGEBYSCORE", ledger, 1, 1}, {"ZREVRANGEBYSCORE", ledger, 1, 1}, {"ZRANGE", l.names.types(), 0, 0}, {"ZCARD", ledger},
+		}},
+		{store.CheckAppend, store.LevelFail, "granted, by a ZADD that adds nothing", "+eval +evalsha +pttl +zcount +zadd, and with replicas= also +set +wait", appending},
+		{store.CheckTrim, store.LevelWarn, "granted, by the removal of nothing", "+zremrangebyrank", []command{{"ZREMRANGEBYRANK", ledger, 1, 0}}},
+		{store.CheckRoster, store.LevelWarn, "granted, by commands that change nothing", "+hset +hdel +hgetall +zadd +zrange", []command{
+			// An HSET without its last value is refused after the rights were checked.
+			{"HGETALL", roster}, {"HDEL", roster, nobody}, {"HSET", roster, nobody, "", nobody}, {"ZADD", l.names.rosters(), "XX", 0, nobody}, {"ZRANGE", l.names.rosters(), 0, 0},
+		}},
+	}
+}
+
+// rights are the checks of rights.
+func (l *Ledger) rights() (rows []storekit.Check) {
+	for _, r := range l.allRights() {
+		rows = append(rows, storekit.Check{
+			Name: r.check, Level: r.level, Ask: func(ctx context.Context) (string, error) { return r.sound, l.try(ctx, r.commands) },
+			Grant: fmt.Sprintf("ACL SETUSER USER ~%s* %s, and then ACL SAVE or CONFIG REWRITE, which keeps it", l.names.tag, r.grants),
+		})
+	}
+	return rows
+}
+
+// CheckRights tries the commands of an append, in a way in which they change nothing.
 func (l *Ledger) CheckRights(ctx context.Context) error {
 	_, err := storekit.Run(ctx, l.runner, "check rights", "", func(ctx context.Context) (none struct{}, err error) {
 		if l.readOnly {
 			return none, errReadOnly
 		}
-		return none, l.try(ctx, append(l.reading(), l.appending()...))
+		all := l.allRights()
+		return none, l.try(ctx, append(all[0].commands, all[1].commands...))
 	})
 	return err
-}
-
-// reading are commands of reads, appending those of appends, trimming of Trim, and attending those of the roster, such
-// that they change nothing.
-func (l *Ledger) reading() []command {
-	nothing := call{rangeScript, []string{l.names.ledger(nobody)}, []any{"ZRANGEBYSCORE", "1", "1", 1, 0, 0, ""}}
-	return []command{nothing.command(true), nothing.command(false), {"ZREVRANGEBYSCORE", l.names.ledger(nobody), 1, 1}, {"ZRANGE", l.names.types(), 0, 0}, {"ZCARD", l.names.ledger(nobody)}}
-}
-
-func (l *Ledger) appending() []command {
-	all := []command{{"ZADD", l.names.ledger(nobody), "XX", 1, nobody}, {"ZADD", l.names.types(), "XX", 0, nobody}}
-	if l.address.replicas > 0 {
-		all = append(all, command{"SET", l.names.sync() + nobody, 1, "XX"}, command{"WAIT", 0, 1})
-	}
-	return all
-}
-
-func (l *Ledger) trimming() []command {
-	return []command{{"ZREMRANGEBYRANK", l.names.ledger(nobody), 1, 0}}
-}
-
-func (l *Ledger) attending() []command {
-	roster := l.names.roster(nobody)
-	// An HSET without its last value is refused after the rights were checked.
-	return []command{{"HGETALL", roster}, {"HDEL", roster, nobody}, {"HSET", roster, nobody, "", nobody}, {"ZADD", l.names.rosters(), "XX", 0, nobody}, {"ZRANGE", l.names.rosters(), 0, 0}}
 }
 
 // try sends commands, and returns the first error, which names its command.
@@ -59,13 +94,10 @@ func (l *Ledger) try(ctx context.Context, commands []command) error {
 		}
 		for i, r := range replies {
 			err := r.Err()
-			if err == nil || !answered(err) || commands[i][0] == "HSET" && strings.Contains(err.Error(), "wrong number of arguments") {
-				continue
+			incomplete := commands[i][0] == "HSET" && err != nil && strings.Contains(err.Error(), "wrong number of arguments")
+			if codeOf(err) != "" && !incomplete {
+				return true, fmt.Errorf("%v: %w", commands[i][0], err)
 			}
-			if codeOf(err) == "" { // nothing there
-				continue
-			}
-			return true, fmt.Errorf("%v: %w", commands[i][0], err)
 		}
 		return true, nil
 	})

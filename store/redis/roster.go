@@ -2,6 +2,8 @@ package redis
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -29,16 +31,16 @@ func (l *Ledger) Attend(ctx context.Context, presences []store.Presence) error {
 		}
 		rosters[p.WorkerType] = append(rosters[p.WorkerType], p.ID, string(text))
 	}
-	var commands []command
-	types := command{"ZADD", l.names.rosters()}
+	if len(rosters) == 0 {
+		return l.write(ctx, "attend", "")
+	}
+	commands, types := []command{nil}, command{"ZADD", l.names.rosters()}
 	for _, name := range slices.Sorted(maps.Keys(rosters)) {
 		types = append(types, 0, name)
 		commands = append(commands, rosters[name])
 	}
-	if len(commands) > 0 {
-		commands = append([]command{types}, commands...)
-	}
-	return l.write(ctx, "attend", "", commands)
+	commands[0] = types
+	return l.write(ctx, "attend", "", commands...)
 }
 
 // Leave removes presences, by one command.
@@ -52,15 +54,14 @@ func (l *Ledger) Leave(ctx context.Context, workerType string, ids []string) err
 			remove = append(remove, id)
 		}
 	}
-	var commands []command
-	if len(remove) > 2 {
-		commands = []command{remove}
+	if len(remove) == 2 {
+		return l.write(ctx, "leave", workerType)
 	}
-	return l.write(ctx, "leave", workerType, commands)
+	return l.write(ctx, "leave", workerType, remove)
 }
 
 // write sends commands of the roster at once. The first that fails is the error.
-func (l *Ledger) write(ctx context.Context, op, key string, commands []command) error {
+func (l *Ledger) write(ctx context.Context, op, key string, commands ...command) error {
 	_, err := storekit.Run(ctx, l.runner, op, key, func(ctx context.Context) (none struct{}, err error) {
 		switch {
 		case l.readOnly:
@@ -68,21 +69,19 @@ func (l *Ledger) write(ctx context.Context, op, key string, commands []command) 
 		case len(commands) == 0:
 			return none, nil
 		}
-		return none, l.on(ctx, func(k *link) (bool, error) {
-			replies, err := k.ask(ctx, commands...)
-			if err != nil {
-				return false, err
+		replies, _, err := l.exchange(ctx, commands...)
+		for _, r := range replies {
+			if err == nil {
+				err = r.Err()
 			}
-			for _, r := range replies {
-				if err := r.Err(); err != nil {
-					return true, err
-				}
-			}
-			return true, nil
-		})
+		}
+		return none, err
 	})
 	return err
 }
+
+// rostersAtATime is how many are read at once; fewer, if their reply is larger than it may be.
+const rostersAtATime = 20
 
 // Presences lists the presences of a worker type, or of all.
 func (l *Ledger) Presences(ctx context.Context, workerType string) ([]store.Presence, error) {
@@ -98,36 +97,36 @@ func (l *Ledger) Presences(ctx context.Context, workerType string) ([]store.Pres
 				return nil, err
 			}
 		}
-		for some := range slices.Chunk(names, atATime) {
+		for most := rostersAtATime; len(names) > 0; most = min(most+1, rostersAtATime) {
+			some := names[:min(most, len(names))]
 			var asked []command
 			for _, name := range some {
 				asked = append(asked, command{"HGETALL", l.names.roster(name)})
 			}
-			replies, err := l.primaryAsk(ctx, asked...)
-			if err != nil {
+			replies, _, err := l.exchange(ctx, asked...)
+			switch {
+			case errors.Is(err, errTooMuch) && len(some) > 1:
+				most = len(some)/2 - 1
+				continue
+			case errors.Is(err, errTooMuch):
+				return nil, fmt.Errorf("%s: %w", l.names.roster(some[0]), err)
+			case err != nil:
 				return nil, err
 			}
+			names = names[len(some):]
 			for i, r := range replies {
-				if r.err != nil {
-					return nil, r.err
+				fields, err := r.StringSlice()
+				if err != nil {
+					return nil, err
 				}
-				all = append(all, presences(some[i], r.value)...)
+				for ; len(fields) > 1; fields = fields[2:] {
+					if p, ok := storekit.DecodePresence([]byte(fields[1])); ok && p.WorkerType == some[i] && p.ID == fields[0] {
+						all = append(all, p)
+					}
+				}
 			}
 		}
 		slices.SortFunc(all, store.ComparePresences)
 		return all, nil
 	})
-}
-
-// presences are those of a hash. What isn't one is passed over.
-func presences(workerType string, hash any) (all []store.Presence) {
-	fields, _ := hash.([]any)
-	for i := 0; i+1 < len(fields); i += 2 {
-		id, _ := fields[i].(string)
-		text, _ := fields[i+1].(string)
-		if p, ok := storekit.DecodePresence([]byte(text)); ok && p.WorkerType == workerType && p.ID == id {
-			all = append(all, p)
-		}
-	}
-	return all
 }

@@ -19,23 +19,29 @@ const (
 	askPatience = time.Second
 )
 
-// named is what sentinels said last.
-type named struct {
+// primary is what sentinels said last.
+type primary struct {
 	mu   sync.Mutex
 	addr string
 	at   time.Time
 }
 
+func (n *primary) current() string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.addr
+}
+
 // confirm asks the sentinels whether the primary is still the same, and leaves it if it isn't. Without an answer the
 // connections that there are go on.
 func (l *Ledger) confirm(ctx context.Context) {
-	l.named.mu.Lock()
+	l.primary.mu.Lock()
 	now := l.clock.Now()
-	due := l.named.addr != "" && now.Sub(l.named.at) >= askAgain
+	due := l.primary.addr != "" && now.Sub(l.primary.at) >= askAgain
 	if due {
-		l.named.at = now // Others that come meanwhile don't ask.
+		l.primary.at = now // Others that come meanwhile don't ask.
 	}
-	l.named.mu.Unlock()
+	l.primary.mu.Unlock()
 	if due {
 		ctx, cancel := l.clock.WithTimeout(ctx, askPatience)
 		defer cancel()
@@ -45,16 +51,20 @@ func (l *Ledger) confirm(ctx context.Context) {
 
 // primaryByName is the address of the primary.
 func (l *Ledger) primaryByName(ctx context.Context) (string, error) {
-	addr, err := l.askSentinels(ctx)
+	ask := l.askSentinels
+	if l.failover {
+		ask = l.askClient
+	}
+	addr, err := ask(ctx)
 	if err != nil {
 		return "", err
 	}
-	l.named.mu.Lock()
-	defer l.named.mu.Unlock()
-	if l.named.addr != addr {
+	l.primary.mu.Lock()
+	defer l.primary.mu.Unlock()
+	if l.primary.addr != addr {
 		l.links.renew()
 	}
-	l.named.addr, l.named.at = addr, l.clock.Now()
+	l.primary.addr, l.primary.at = addr, l.clock.Now()
 	return addr, nil
 }
 
@@ -65,7 +75,7 @@ func (l *Ledger) askSentinels(ctx context.Context) (string, error) {
 	for range l.address.hosts {
 		n := l.turn.Load()
 		host := l.address.hosts[int(n)%len(l.address.hosts)]
-		addr, err := l.askSentinel(ctx, host)
+		addr, _, err := l.askSentinel(ctx, host)
 		if err == nil {
 			return addr, nil
 		}
@@ -78,24 +88,33 @@ func (l *Ledger) askSentinels(ctx context.Context) (string, error) {
 	return "", errors.Join(errs...)
 }
 
-// askSentinel asks a sentinel for the primary.
-func (l *Ledger) askSentinel(ctx context.Context, host string) (string, error) {
-	conn, err := l.connect(ctx, host)
+// askSentinel asks a sentinel for the primary, and for the replicas that it knows, also of those that are down.
+func (l *Ledger) askSentinel(ctx context.Context, host string) (primary string, replicas []string, err error) {
+	name, _, _ := net.SplitHostPort(host)
+	k, err := l.link(ctx, l.connect, host, name, l.sentinel)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
-	k := &link{client: l.client(conn, host, l.sentinel.user, l.sentinel.password, 0), conn: conn, addr: host}
 	defer k.close()
-	replies, err := k.ask(ctx, command{"SENTINEL", "get-master-addr-by-name", l.address.service})
+	replies, err := k.ask(ctx, command{"SENTINEL", "get-master-addr-by-name", l.address.service}, command{"SENTINEL", "replicas", l.address.service})
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	parts, err := replies[0].StringSlice()
 	if err != nil && !errors.Is(err, goredis.Nil) {
-		return "", err
+		return "", nil, err
 	}
 	if len(parts) != 2 {
-		return "", fmt.Errorf("it knows no primary by the name %s", l.address.service)
+		return "", nil, fmt.Errorf("it knows no primary by the name %s", l.address.service)
 	}
-	return net.JoinHostPort(parts[0], parts[1]), nil
+	known, _ := replies[1].Slice()
+	for _, one := range known {
+		fields, _ := one.([]any)
+		about := map[any]any{}
+		for ; len(fields) > 1; fields = fields[2:] {
+			about[fields[0]] = fields[1]
+		}
+		replicas = append(replicas, net.JoinHostPort(fmt.Sprint(about["ip"]), fmt.Sprint(about["port"])))
+	}
+	return net.JoinHostPort(parts[0], parts[1]), replicas, nil
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	goredis "github.com/redis/go-redis/v9"
 
@@ -46,12 +47,24 @@ func openWith(t testing.TB, o Options) *Ledger {
 	return l
 }
 
+// either returns a handle by the URI, or by a client of the application's, in turns.
+func either(t testing.TB, uri string) *Ledger {
+	t.Helper()
+	if count.Add(1)%2 == 0 {
+		return open(t, uri)
+	}
+	a, err := parseURI(uri)
+	must(t, "parseURI()", err)
+	return openWith(t, Options{Client: lent(t, &goredis.Options{Addr: a.hosts[0]}), Prefix: a.prefix, UnsafeNoPersistence: true})
+}
+
 // raw returns a client that knows nothing of ledgers.
 func raw(t testing.TB, uri string) *goredis.Client {
 	t.Helper()
 	base, _, _ := strings.Cut(uri, "?")
 	o, err := goredis.ParseURL(base)
 	must(t, "ParseURL()", err)
+	o.ReadTimeout = time.Minute // A machine may be busy.
 	c := goredis.NewClient(o)
 	t.Cleanup(func() { _ = c.Close() })
 	return c
@@ -68,7 +81,7 @@ func TestTheLedgerKeepsTheContractOfAStore(t *testing.T) {
 		return storetest.Harness{
 			Open: func(t testing.TB) store.Ledger {
 				t.Helper()
-				return open(t, uri)
+				return either(t, uri)
 			},
 			OpenReading: func(t testing.TB) store.Ledger {
 				t.Helper()

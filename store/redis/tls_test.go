@@ -20,14 +20,14 @@ import (
 
 var noTLS = &tls.Config{MinVersion: tls.VersionTLS13}
 
-// certified writes a certificate for this machine, signed by itself.
+// certified writes a certificate for this machine and a name, signed by itself.
 func certified(t testing.TB) (certificate, key string, pool *x509.CertPool) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	must(t, "GenerateKey()", err)
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, DNSNames: []string{"cache.example"}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
 	must(t, "CreateCertificate()", err)
@@ -44,15 +44,22 @@ func certified(t testing.TB) (certificate, key string, pool *x509.CertPool) {
 	return certificate, key, pool
 }
 
-func TestTLS(t *testing.T) {
-	t.Parallel()
+// startTLS starts a server with TLS, and returns its address and who trusts it.
+func startTLS(t testing.TB) (addr string, config *tls.Config) {
+	t.Helper()
 	certificate, key, authorities := certified(t)
-	tlsPort := freePort(t)
-	_, port, err := net.SplitHostPort(tlsPort)
+	addr = freePort(t)
+	_, port, err := net.SplitHostPort(addr)
 	must(t, "SplitHostPort()", err)
 	redispeer.Start(t, redispeer.Options{Flags: []string{"--tls-port", port, "--tls-cert-file", certificate, "--tls-key-file", key, "--tls-auth-clients", "no", "--tls-ca-cert-file", certificate}})
+	return addr, &tls.Config{RootCAs: authorities, MinVersion: tls.VersionTLS12}
+}
+
+func TestTLS(t *testing.T) {
+	t.Parallel()
+	tlsPort, config := startTLS(t)
 	uri := "rediss://" + tlsPort + "/0"
-	l := openWith(t, Options{URI: uri, TLS: &tls.Config{RootCAs: authorities, MinVersion: tls.VersionTLS12}})
+	l := openWith(t, Options{URI: uri, TLS: config})
 	must(t, "Append()", appendTo(t, l, 1))
 	wantFinding(t, examined(t, l), store.CheckTLS, store.LevelOK, "is verified")
 	wantRefusal(t, "Append() to a server whose certificate nobody knows", appendTo(t, open(t, uri), 2), nil, "certificate")

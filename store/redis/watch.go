@@ -3,7 +3,8 @@ package redis
 import (
 	"context"
 	"errors"
-	"fmt"
+	"net"
+	"sync"
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
@@ -24,44 +25,41 @@ var errUnanswered = errors.New("the server doesn't answer")
 // the connection does, and misses what is published meanwhile.
 func (l *Ledger) Watch(ctx context.Context, changed func(workerType string)) error {
 	// Run returns at the end of ctx while the goroutine goes on for a moment, in which it may tell nobody.
-	told := make(chan string)
-	inner, cancel := context.WithCancel(ctx)
-	defer cancel()
-	done := make(chan error, 1)
-	go func() {
-		_, err := storekit.Run(inner, l.runner, "watch", "", func(ctx context.Context) (none struct{}, err error) {
-			return none, l.watch(ctx, told)
+	var mu sync.Mutex
+	over := false
+	_, err := storekit.Run(ctx, l.runner, "watch", "", func(ctx context.Context) (none struct{}, err error) {
+		return none, l.watch(ctx, func(workerType string) {
+			mu.Lock()
+			defer mu.Unlock()
+			if !over {
+				changed(workerType)
+			}
 		})
-		done <- err
-	}()
-	for {
-		select {
-		case workerType := <-told:
-			changed(workerType)
-		case err := <-done:
-			return err
-		}
-	}
+	})
+	mu.Lock()
+	defer mu.Unlock()
+	over = true
+	return err
 }
 
 // watch passes on what is published.
-func (l *Ledger) watch(ctx context.Context, told chan<- string) error {
+func (l *Ledger) watch(ctx context.Context, changed func(workerType string)) error {
 	addr, err := l.locate(ctx)
 	if err != nil {
 		return err
 	}
-	conn, err := l.connect(ctx, addr)
+	host, _, _ := net.SplitHostPort(addr)
+	k, err := l.reach(ctx, addr, host)
 	if err != nil {
-		return fmt.Errorf("connect to %s: %w", addr, err)
+		return err
 	}
-	client := l.client(conn, addr, l.address.user, l.address.password, l.address.db)
-	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
-	defer func() { _ = conn.Close() }()
-	defer func() { _ = client.Close() }()
-	subscription := client.Subscribe(ctx, l.names.channel())
+	defer context.AfterFunc(ctx, func() { _ = k.conn.Close() })()
+	defer k.close()
+	subscription := k.client.Subscribe(ctx, l.names.channel())
 	defer func() { _ = subscription.Close() }()
 	asked := false
 	for {
+		k.meter.left.Store(mostReply)
 		got, err := subscription.ReceiveTimeout(ctx, pingAfter)
 		switch {
 		case ctx.Err() != nil:
@@ -79,11 +77,7 @@ func (l *Ledger) watch(ctx context.Context, told chan<- string) error {
 		}
 		asked = false
 		if m, ok := got.(*goredis.Message); ok && store.CheckWorkerType(m.Payload) == nil {
-			select {
-			case told <- m.Payload:
-			case <-ctx.Done():
-				return context.Cause(ctx)
-			}
+			changed(m.Payload)
 		}
 	}
 }

@@ -27,7 +27,7 @@
 // a stamp has a granularity and a largest age of 1 s. How far the clocks of S3's servers are apart isn't published:
 // [Options.ServerSkew], 250 ms by default, is an assumption. One stamp leaves ± (1 s + skew + round trip / 2); workers
 // that look again know it better, ± 0.8 s as measured. So of a slot of 10 s some 8 s are worked in, and
-// workerlease.Options.FailoverWithin below 8 s is refused ([Ledger.FailoverFloor]).
+// workerlease.Options.FailoverWithin below 11 s is refused, and so are slots below 2.4 s ([Ledger.FailoverFloor]).
 //
 // LastModified of an own append would not be better: it has whole seconds, too, nothing says at which moment of a put
 // it is read, and it may be the clock of another server.
@@ -65,35 +65,26 @@
 // # Rights
 //
 // Keys come from the environment (AWS_ACCESS_KEY_ID …), the files of the AWS command line, or a role, never from the
-// URI. Workers need
-//
-//	aws iam put-role-policy --role-name WORKER --policy-name ledger --policy-document '{"Version": "2012-10-17", "Statement": [
-//	  {"Effect": "Allow", "Action": ["s3:ListBucket", "s3:GetLifecycleConfiguration", "s3:GetBucketVersioning"], "Resource": "arn:aws:s3:::BUCKET"},
-//	  {"Effect": "Allow", "Action": ["s3:GetObject", "s3:PutObject", "s3:DeleteObject"], "Resource": "arn:aws:s3:::BUCKET/FOLDER/*"}]}'
-//
+// URI. leasectl init --print, or [Ledger.InitScript], has the policy that workers need.
 // Without s3:DeleteObject everything works but trimming and leaving the roster. For people who look s3:ListBucket and
 // s3:GetObject suffice. [Ledger.Init] creates the bucket, with s3:CreateBucket, unless it is there. With the condition
 // s3:if-none-match in a bucket policy for FOLDER/ledger/*, nobody can overwrite a record.
+//
+// # The application's own client and keys
+//
+// With Options.Client requests go where those of the application's *s3.Client go, with its credentials, HTTP client and
+// middleware, and with settings of the ledger's own: no retries, since a second put would be refused for the first, the
+// service's date in signatures, and no acceleration. Options.Credentials takes any aws.CredentialsProvider. By default it is the
+// SDK's chain, which knows roles for service accounts (IRSA), pod identities and the roles of machines, and renews what
+// they give. A key that the service refuses is asked for again, without a restart. An HTTP client that limits its connections (MaxConnsPerHost)
+// makes operations wait for one, until their contexts end.
 //
 // # Costs
 //
 // An append is one PUT, a Get one GET, Now one HEAD, and a tail one LIST and a GET for each record, of which workers
 // read two. A trim is two LISTs and, for each record, a DELETE, which is free. So for three workers a slot costs 1 PUT,
-// 3 LIST, 6 GET and 3 HEAD: $0.000024 at $0.005 for 1,000 PUT or LIST and $0.0004 for 1,000 GET or HEAD (S3 Standard in
-// us-east-1 by Amazon's price list of 28 September 2026, as others quote it, and as https://c3x.dev/blog/s3-request-fees-explained
-// has it, too; unconfirmed), which is $0.21 a month for slots of 5 min. leasectl plan --store s3 computes that. Each handle pays one PUT when it is opened, and two GETs
+// 3 LIST, 6 GET and 3 HEAD. leasectl plan --store s3 counts them. Each handle pays one PUT when it is opened, and two GETs
 // every ten minutes. The roster costs a PUT for each presence.
-//
-// # Figures
-//
-// On loopback, with Versity's gateway on the same two busy cores (go test ./store/s3 -bench . -benchtime 200x):
-//
-//	append      p50 1.2 ms, p99 3.9 ms
-//	tail of 1   p50 1.2 ms, p99 6.9 ms; of 2: 1.8 ms, of 16: 8.8 ms
-//	store time  ± 0.81 s, of which 0.25 s is the assumed skew; 4.3 s of a slot of 6 s were worked in
-//	            (go test ./store/s3 -run TestTwoWorkersLead -v)
-//	code        1,200 lines without tests
-//	100,000     records: leasectl status 0.2 s, why 0.1 s, inspect slots 0.1 s, doctor 1.7 s, verify 36 s (make long)
 //
 // # What was tested, and what wasn't
 //

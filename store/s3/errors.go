@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strconv"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
@@ -15,9 +13,6 @@ import (
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/storekit"
 )
-
-// statusConflict is the status of ConditionalRequestConflict: another request for the key is in progress.
-const statusConflict = http.StatusConflict
 
 // denied are codes of refused credentials, besides the status 401 and 403. From Amazon's list of error responses,
 // https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html.
@@ -57,26 +52,20 @@ func (l *Ledger) meaning(err error) storekit.Meaning {
 		return storekit.Meaning{Is: store.ErrMissing, NotStored: true, Text: fmt.Sprintf("there is no bucket %s", l.address.bucket)}
 	case status == http.StatusMovedPermanently, code == "AuthorizationHeaderMalformed", code == "IllegalLocationConstraintException":
 		where := "another region"
-		if reply := replyOf(err); reply != nil && regionName.MatchString(reply.Header.Get("X-Amz-Bucket-Region")) {
+		if reply := replyOf(err); reply != nil && regionName().MatchString(reply.Header.Get("X-Amz-Bucket-Region")) {
 			where = "the region " + reply.Header.Get("X-Amz-Bucket-Region")
 		}
 		return storekit.Meaning{NotStored: true, Text: fmt.Sprintf("the bucket is in %s: give region=… in the URI (%s)", where, text)}
 	case status == http.StatusUnauthorized, status == http.StatusForbidden, denied[code]:
 		return storekit.Meaning{Is: store.ErrDenied, NotStored: true, Text: text}
-	case status == http.StatusTooManyRequests, code == "SlowDown", code == "RequestLimitExceeded":
-		return storekit.Meaning{Is: store.ErrThrottled, RetryAfter: retryAfter(replyOf(err)), Sound: true, Text: text}
-	case status == statusConflict:
+	case status == http.StatusTooManyRequests, code == "SlowDown", code == "RequestLimitExceeded",
+		status == http.StatusServiceUnavailable && storekit.RetryAfter(replyOf(err)) > 0: // The reply to a HEAD has no code.
+		return storekit.Meaning{Is: store.ErrThrottled, RetryAfter: storekit.RetryAfter(replyOf(err)), Sound: true, Text: text}
+	case status == http.StatusConflict: // ConditionalRequestConflict: another request for the key is in progress
 		return storekit.Meaning{Sound: true, Text: text}
 	}
 	return storekit.Meaning{Text: text}
 }
-
-// absent is the error of an object that isn't there.
-type absent struct{ error }
-
-func (e absent) Unwrap() []error { return []error{store.ErrNotFound, e.error} }
-
-func (e absent) Error() string { return store.ErrNotFound.Error() }
 
 // describe is the code, the status and the message of a reply; empty if there was none.
 func describe(err error, code string, status int) string {
@@ -109,20 +98,8 @@ func statusOf(err error) int {
 
 // replyOf is the reply that an error comes from, or nil.
 func replyOf(err error) *http.Response {
-	if e, ok := errors.AsType[*awshttp.ResponseError](err); ok && e.Response != nil {
+	if e, ok := errors.AsType[*awshttp.ResponseError](err); ok && e.Response != nil && e.HTTPStatusCode() != 0 {
 		return e.Response.Response
 	}
 	return nil
-}
-
-// retryAfter is the wait that a reply names, in whole seconds.
-func retryAfter(reply *http.Response) time.Duration {
-	if reply == nil {
-		return 0
-	}
-	n, err := strconv.Atoi(reply.Header.Get("Retry-After"))
-	if err != nil || n < 0 || n > 3600 {
-		return 0
-	}
-	return time.Duration(n) * time.Second
 }

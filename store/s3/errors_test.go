@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"strings"
+	"net/url"
 	"testing"
 	"time"
 
@@ -17,74 +17,16 @@ import (
 	"github.com/slotlease/slotlease/testutil/storetest"
 )
 
-func TestWhatTheServerSaysHasItsMeaning(t *testing.T) {
+// Now is a HEAD, whose reply has no body.
+func TestALookAtTheTimeIsThrottledWithoutACode(t *testing.T) {
 	t.Parallel()
-	endpoint := s3peer.Shared(t)
-	bucket := newBucket()
-	l := ready(t, Options{URI: uriOf(endpoint, bucket+"/jobs")})
-	first := storetest.Grant("job", 1)
-	must(t, "Append()", l.Append(within(t, patience), first))
-	documenttest.Sentinel(t, "Append() of a key that exists", l.Append(within(t, patience), first), store.ErrConflict)
-	documenttest.Sentinel(t, "Get() of a key that doesn't", documenttest.ErrorOf(l.Get(within(t, patience), "job", 2)), store.ErrNotFound)
-
-	missing := opened(t, Options{URI: uriOf(endpoint, newBucket()+"/jobs")})
-	for name, call := range documenttest.Operations(missing, first) {
-		if name == "Init" {
-			continue
-		}
-		err := call(within(t, patience))
-		documenttest.Sentinel(t, name+" without a bucket", err, store.ErrMissing)
-		documenttest.Says(t, name+" without a bucket", err, store.ErrNotStored, "there is no bucket test-")
-	}
-	stranger := opened(t, Options{URI: uriOf(endpoint, bucket+"/jobs"), Getenv: environment("AKIDNOBODY")})
-	wrong := opened(t, Options{URI: uriOf(endpoint, bucket+"/jobs"), Getenv: func(name string) string {
-		return map[string]string{"AWS_ACCESS_KEY_ID": s3peer.ID, "AWS_SECRET_ACCESS_KEY": "another"}[name]
-	}})
-	unprivileged := opened(t, Options{URI: uriOf(endpoint, bucket+"/jobs"), Getenv: environment(s3peer.Reader)})
-	for who, l := range map[string]*Ledger{"with an unknown id": stranger, "with a wrong secret": wrong, "without rights": unprivileged} {
-		for name, call := range documenttest.Operations(l, storetest.Grant("job", 2)) {
-			err := call(within(t, patience))
-			documenttest.Sentinel(t, name+" "+who, err, store.ErrDenied)
-			documenttest.Is(t, name+" "+who, err, store.ErrNotStored)
-		}
-	}
-}
-
-// What can't be provoked on the server is said in its place.
-func TestAppendsAreUnknownUnlessTheServiceSurelyStoredNothing(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
-		reply     *http.Response
-		is        error
-		notStored bool
-		says      string
-	}{
-		"412":                        {fault(412, "PreconditionFailed"), store.ErrConflict, false, "412 PreconditionFailed"},
-		"503":                        {fault(503, "SlowDown", "Retry-After", "7"), store.ErrThrottled, false, "retry after 7s"},
-		"429":                        {fault(429, "TooManyRequests"), store.ErrThrottled, false, "429"},
-		"500":                        {fault(500, "InternalError"), nil, false, "500 InternalError: a message"},
-		"503 for another reason":     {fault(503, "ServiceUnavailable"), nil, false, "503 ServiceUnavailable"},
-		"a time-out":                 {fault(400, "RequestTimeout"), nil, false, "400 RequestTimeout"},
-		"another region":             {fault(301, "PermanentRedirect", "X-Amz-Bucket-Region", "eu-west-3"), nil, true, "the bucket is in the region eu-west-3: give region=… in the URI"},
-		"a region that is wrong":     {fault(400, "AuthorizationHeaderMalformed"), nil, true, "the bucket is in another region"},
-		"an expired token":           {fault(400, "ExpiredToken"), store.ErrDenied, true, "400 ExpiredToken"},
-		"a denial":                   {fault(403, "AccessDenied"), store.ErrDenied, true, "403 AccessDenied"},
-		"nothing that is understood": {reply(200, ""), nil, false, "the reply is none of the service"},
-	} {
-		l, _ := hookedLedger(t, Options{}, nil)
-		must(t, "Init()", l.Init(within(t, patience)))
-		l.transport.(*hooked).hook = func(req *http.Request) *http.Response {
-			if conditional(req) {
-				return c.reply
-			}
-			return nil
-		}
-		err := l.Append(within(t, patience), storetest.Grant("job", 1))
-		documenttest.Sentinel(t, "Append() with "+name, err, c.is)
-		documenttest.Says(t, "Append() with "+name, err, nil, c.says)
-		if got := errors.Is(err, store.ErrNotStored); got != c.notStored {
-			t.Errorf("Append() with %s = %v: says that nothing was stored: %v, want %v", name, err, got, c.notStored)
-		}
+	l, _ := hookedLedger(t, Options{}, nil)
+	must(t, "Init()", l.Init(within(t, patience)))
+	l.transport.(*hooked).Hook = func(*http.Request) *http.Response { return reply(503, "", "Retry-After", "3") }
+	_, err := l.Now(within(t, patience))
+	throttled, ok := errors.AsType[*store.ThrottledError](err)
+	if !ok || throttled.RetryAfter != 3*time.Second {
+		t.Errorf("Now() = %v, want it throttled for 3s", err)
 	}
 }
 
@@ -93,7 +35,7 @@ func TestAnAppendIsTriedAgainWhileAnotherIsInProgress(t *testing.T) {
 	tries, most := 0, 2
 	l, _ := hookedLedger(t, Options{}, nil)
 	must(t, "Init()", l.Init(within(t, patience)))
-	l.transport.(*hooked).hook = func(req *http.Request) *http.Response {
+	l.transport.(*hooked).Hook = func(req *http.Request) *http.Response {
 		if tries++; conditional(req) && tries <= most {
 			return fault(409, "ConditionalRequestConflict")
 		}
@@ -121,7 +63,7 @@ func TestAReadIsTriedAgainWhileTheServiceFails(t *testing.T) {
 	l, _ := hookedLedger(t, Options{}, nil)
 	must(t, "Init()", l.Init(within(t, patience)))
 	must(t, "Append()", l.Append(within(t, patience), storetest.Grant("job", 1)))
-	l.transport.(*hooked).hook = func(req *http.Request) *http.Response {
+	l.transport.(*hooked).Hook = func(req *http.Request) *http.Response {
 		if tries++; tries <= most {
 			return fault(500, "InternalError")
 		}
@@ -145,7 +87,7 @@ func TestAReadIsTriedAgainWhileTheServiceFails(t *testing.T) {
 func TestInitIsTriedAgainWhileTheServiceFails(t *testing.T) {
 	t.Parallel()
 	failed := map[string]bool{}
-	h := &hooked{hook: func(req *http.Request) *http.Response {
+	h := &hooked{Hook: func(req *http.Request) *http.Response {
 		if request := req.Method + " " + req.URL.String(); !failed[request] {
 			failed[request] = true
 			return fault(500, "InternalError")
@@ -155,7 +97,7 @@ func TestInitIsTriedAgainWhileTheServiceFails(t *testing.T) {
 	l := opened(t, Options{URI: uriOf(s3peer.Shared(t), newBucket()+"/jobs"), Transport: h})
 	must(t, "Init() of which each request fails at first", l.Init(within(t, patience)))
 	documenttest.Equal(t, "kinds of requests that failed: the bucket twice, its rules, its versions, the probe", len(failed), 5)
-	h.hook = func(*http.Request) *http.Response { return fault(500, "InternalError") }
+	h.Hook = func(*http.Request) *http.Response { return fault(500, "InternalError") }
 	documenttest.Says(t, "Init() while the service fails", l.Init(within(t, patience)), nil, "500 InternalError")
 }
 
@@ -173,7 +115,7 @@ func TestWithoutCredentialsNothingIsSent(t *testing.T) {
 	err := l.Append(within(t, patience), storetest.Grant("job", 1))
 	documenttest.Sentinel(t, "Append()", err, store.ErrDenied)
 	documenttest.Says(t, "Append()", err, store.ErrNotStored, "no credentials: set AWS_ACCESS_KEY_ID", "the role is gone")
-	documenttest.Equal(t, "requests", h.sent.Load(), 0)
+	documenttest.Equal(t, "requests", h.Sent.Load(), 0)
 }
 
 // The server refuses a date that is wrong by more than 15 min.
@@ -198,7 +140,7 @@ func TestAMachineWhoseClockIsWrongSignsRightFromTheSecondRequestOn(t *testing.T)
 			t.Errorf("Now() = %+v, %v, want the server's time", s, err)
 		}
 		// A suspend: the clock stood still, and the server's went on.
-		l.dating.Learn(&http.Response{Header: http.Header{"Date": {time.Now().Add(-time.Hour).UTC().Format(http.TimeFormat)}}})
+		l.Hear(t.Context(), &http.Response{Request: &http.Request{URL: &url.URL{}}, Header: http.Header{"Date": {time.Now().Add(-time.Hour).UTC().Format(http.TimeFormat)}}})
 		must(t, "Append() after a suspend", l.Append(context.WithoutCancel(t.Context()), storetest.Grant("job", 2)))
 	}
 }
@@ -215,26 +157,4 @@ func (c counting) Do(req *http.Request) (*http.Response, error) {
 		*c.refused++
 	}
 	return r, err
-}
-
-func TestAListThatIsNotInTheOrderOfNamesIsAnError(t *testing.T) {
-	t.Parallel()
-	for name, keys := range map[string][]string{
-		"twice the same":  {"jobs/ledger/job/9007199254740990", "jobs/ledger/job/9007199254740990"},
-		"oldest first":    {"jobs/ledger/job/9007199254740990", "jobs/ledger/job/9007199254740989"},
-		"of other folder": {"jobs/ledger/jobs/9007199254740990"},
-	} {
-		l, _ := hookedLedger(t, Options{}, func(req *http.Request) *http.Response {
-			if req.URL.Query().Get("list-type") != "2" {
-				return nil
-			}
-			var b strings.Builder
-			for _, key := range keys {
-				b.WriteString("<Contents><Key>" + key + "</Key></Contents>")
-			}
-			return reply(200, "<ListBucketResult><Name>b</Name><IsTruncated>false</IsTruncated>"+b.String()+"</ListBucketResult>")
-		})
-		_, _, err := l.Tail(within(t, patience), "job", 9)
-		documenttest.Says(t, "Tail() of a list with "+name, err, nil, "not in the order of names")
-	}
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"log"
 
+	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
+
 	"github.com/slotlease/slotlease/store/s3"
 )
 
@@ -25,6 +27,19 @@ func ExampleOpen() {
 	}
 	types, err := ledger.WorkerTypes(ctx)
 	fmt.Println(types, err)
+}
+
+// The requests go where the application's own client sends its own.
+func ExampleOpen_client() {
+	ctx := context.Background()
+	client := awss3.New(awss3.Options{Region: "eu-central-1"}) // or awss3.NewFromConfig of the application's configuration
+	ledger, err := s3.Open(ctx, s3.Options{URI: "s3://mybucket/jobs", Client: client})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer func() { _ = ledger.Close(ctx) }()
+	fmt.Println(ledger)
+	// Output: s3://mybucket/jobs/
 }
 
 func ExampleRedact() {

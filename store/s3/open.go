@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"os"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/smithy-go/logging"
 	"github.com/benbjohnson/clock"
 
@@ -40,7 +42,13 @@ type Options struct {
 	// that holds a key is refused.
 	URI string
 
-	// Credentials sign requests. Default: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, as Getenv
+	// Client is the application's own client, in place of the URI's endpoint, region and pathStyle: the URI then names the
+	// bucket and the folder. Requests go where the client's go, by its HTTPClient, and have its credentials, middleware
+	// and interceptors. The ledger's own are what it needs of each request: no retries, the date of the signature, and
+	// checksums. Close leaves the client open.
+	Client *s3.Client
+	// Credentials sign requests. What they give is kept until it ends (Expires), or the service doesn't accept it any more,
+	// so that keys may rotate. Default: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, as Getenv
 	// reads them, else the AWS SDK's own chain: shared files, web identity, SSO, the roles of containers and machines.
 	Credentials aws.CredentialsProvider
 	// Getenv reads an environment variable. Default: os.Getenv. The SDK's chain reads the environment itself.
@@ -74,6 +82,7 @@ func init() {
 		},
 		Redact: Redact,
 		Form:   form,
+		Billed: true,
 
 		Secrets: []store.Secret{{Variable: "AWS_SECRET_ACCESS_KEY", Shared: true}, {Variable: "AWS_SESSION_TOKEN", Shared: true}},
 	})
@@ -82,7 +91,7 @@ func init() {
 // Open checks the options and makes a ledger of them. It reports everything that is wrong with them at once. It waits
 // for no connection: a service that can't be reached shows in the operations, and they work once it can.
 func Open(ctx context.Context, o Options) (*Ledger, error) {
-	l := &Ledger{readOnly: o.ReadOnly, clock: o.Clock}
+	l := &Ledger{clock: o.Clock}
 	if l.clock == nil {
 		l.clock = clock.New()
 	}
@@ -92,16 +101,30 @@ func Open(ctx context.Context, o Options) (*Ledger, error) {
 	var errs []error
 	a, err := parseURI(o.URI)
 	errs = append(errs, err)
-	if o.ServerSkew < 0 {
-		errs = append(errs, fmt.Errorf("options: ServerSkew %v must not be negative", o.ServerSkew))
-	}
-	if o.ServerSkew != 0 && a.skew != 0 && o.ServerSkew != a.skew {
-		errs = append(errs, fmt.Errorf("options: serverSkew %v in the URI and %v in Options: give one", a.skew, o.ServerSkew))
+	a.skew, err = storekit.ServerSkew(o.ServerSkew, a.skew, defaultSkew)
+	errs = append(errs, err)
+	switch {
+	case o.Client == nil:
+	case o.Credentials != nil || o.Transport != nil:
+		errs = append(errs, errors.New("options: Credentials and Transport go without Client, which has its own"))
+	case a.endpoint != nil || a.region != "" || a.pathStyle || a.plain:
+		errs = append(errs, errors.New("options: endpoint, region, pathStyle and insecureHTTP in the URI go without Client, which has its own"))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, fmt.Errorf("s3: open: %w", err)
 	}
-	l.address, l.skew = a, cmp.Or(o.ServerSkew, a.skew, defaultSkew)
+	l.address = a
+	if o.Client != nil {
+		l.secrets.Publish(a.bucket, a.folder)
+		given := o.Client.Options()
+		given.AuthSchemes = nil // They would sign by the client's clock.
+		if given.BaseEndpoint != nil {
+			l.address.endpoint, _ = url.Parse(*given.BaseEndpoint)
+		}
+		l.transport = given.HTTPClient
+		l.connect(given.Credentials, func(set func(*s3.Options)) *s3.Client { return s3.New(given, set) }, o)
+		return l, nil
+	}
 	cfg, err := configure(ctx, o, a, l)
 	if err != nil {
 		return nil, fmt.Errorf("s3: open: %s", storekit.OneLine(l.secrets.Scrub(err.Error())))
@@ -110,7 +133,16 @@ func Open(ctx context.Context, o Options) (*Ledger, error) {
 		own := newClient(cfg)
 		l.transport, l.idle = own, own.CloseIdleConnections
 	}
-	l.connect(cfg, cmp.Or(o.AppName, "slotlease"))
+	l.connect(cfg.Credentials, func(set func(*s3.Options)) *s3.Client {
+		return s3.NewFromConfig(cfg, func(c *s3.Options) {
+			c.BaseEndpoint = nil
+			if u := a.endpoint; u != nil {
+				c.BaseEndpoint = aws.String(u.Scheme + "://" + u.Host)
+			}
+			c.UsePathStyle = a.pathStyle
+			set(c)
+		})
+	}, o)
 	return l, nil
 }
 

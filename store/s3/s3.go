@@ -2,18 +2,20 @@ package s3
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
+	"net/http"
 	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/benbjohnson/clock"
@@ -36,24 +38,19 @@ const (
 
 // Ledger keeps ledgers in a bucket. It is safe for concurrent use.
 type Ledger struct {
-	*storekit.ObjectLedger
+	*storekit.Bucket
 
 	address   address
-	skew      time.Duration
-	readOnly  bool
 	clock     clock.Clock
 	secrets   storekit.Secrets
+	cache     *aws.CredentialsCache // nil if credentials are asked for each request
 	transport Transport
 	idle      func() // Closes connections; nil if they are the caller's.
 
-	dating  *storekit.Dating
-	api     *s3.Client
-	runner  *storekit.Runner
-	fitness *storekit.Fitness
-	// proved says that the service keeps two objects from having one name.
-	proved atomic.Bool
-	// warning is what the newest check found that somebody should see to.
-	warning atomic.Pointer[string]
+	v4  atomic.Pointer[v4.Signer]
+	api *s3.Client
+	// versioned says that the bucket notes a deletion, also that of what isn't there, as far as the newest look at it has shown.
+	versioned atomic.Bool
 }
 
 var (
@@ -62,52 +59,39 @@ var (
 	_ store.Roster = (*Ledger)(nil)
 )
 
-// String names the bucket and the folder.
-func (l *Ledger) String() string { return scheme + l.address.bucket + "/" + l.address.folder }
-
 // connect makes the client, and the ledger over it.
-func (l *Ledger) connect(cfg aws.Config, app string) {
-	l.dating = storekit.NewDating(l.clock)
-	l.api = s3.NewFromConfig(cfg, func(o *s3.Options) {
-		o.BaseEndpoint = nil
-		if u := l.address.endpoint; u != nil {
-			o.BaseEndpoint = aws.String(u.Scheme + "://" + u.Host)
-		}
-		o.UsePathStyle = l.address.pathStyle
-		o.AppID = app
-		o.HTTPClient = wire{l}
-		o.HTTPSignerV4 = newSigner(l.dating)
-		o.Credentials = identified{cfg.Credentials}
+func (l *Ledger) connect(from aws.CredentialsProvider, with func(set func(*s3.Options)) *s3.Client, o Options) {
+	l.cache, _ = from.(*aws.CredentialsCache)
+	l.v4.Store(newV4())
+	l.api = with(func(c *s3.Options) {
+		c.AppID = cmp.Or(o.AppName, "slotlease")
+		c.HTTPClient = wire{l}
+		c.HTTPSignerV4 = signer{l}
+		c.Credentials = identified{from}
 		// The engine knows the deadline, and decides whether to try again.
-		o.Retryer = aws.NopRetryer{}
-		o.DisableClockSkewCorrection = true
+		c.Retryer, c.RetryMaxAttempts = aws.NopRetryer{}, 0
+		c.DisableClockSkewCorrection = true
 		// The checksums of records are given with them.
-		o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
-		o.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired
-		o.UseAccelerate, o.UseARNRegion = false, false
-		o.DisableMultiRegionAccessPoints = true
+		c.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
+		c.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired
+		c.UseAccelerate, c.UseARNRegion = false, false
+		c.DisableMultiRegionAccessPoints = true
 	})
-	l.fitness = storekit.NewFitness(l.clock, l.check)
-	l.runner = storekit.NewRunner(storekit.RunnerOptions{Store: "s3", Secrets: l.secrets, Meaning: l.meaning, Fitness: l.fitness})
-	l.ObjectLedger = storekit.OnObjects(storekit.ObjectsOptions{
-		Objects: objects{l}, Runner: l.runner, Folder: l.address.folder, Create: l.create, Fitness: l.fitness,
+	l.Bucket = storekit.OnBucket(storekit.BucketOptions{
+		Store: "s3", URI: scheme + l.address.bucket + "/" + l.address.folder, Service: "the service", Kind: "bucket", Name: l.address.bucket,
+		Folder: l.address.folder, Endpoint: l.address.endpoint, Skew: l.address.skew, ReadOnly: o.ReadOnly, Secrets: l.secrets, Clock: l.clock,
+		Objects: objects{l}, Head: l.head, Make: l.create, Meaning: l.meaning, Reply: replyOf, SentHeader: headerDate, SentForm: amzDate,
+		Rows: l.rows(), Grant: l.grant, Heeds: heeds, Noted: l.noted, Durability: l.durability(), Script: l.script(),
 	})
 }
 
-// create creates the bucket unless it exists, or can't be seen.
+// create creates the bucket.
 func (l *Ledger) create(ctx context.Context) error {
-	if l.readOnly {
-		return nil
-	}
-	_, err := insist(ctx, l, func() (*s3.HeadBucketOutput, error) { return l.headBucket(ctx) })
-	if err == nil || !errors.Is(l.meaning(err).Is, store.ErrMissing) {
-		return err
-	}
 	in := &s3.CreateBucketInput{Bucket: &l.address.bucket}
 	if region := l.api.Options().Region; region != defaultRegion && l.address.endpoint == nil {
 		in.CreateBucketConfiguration = &types.CreateBucketConfiguration{LocationConstraint: types.BucketLocationConstraint(region)}
 	}
-	_, err = insist(ctx, l, func() (*s3.CreateBucketOutput, error) { return l.api.CreateBucket(ctx, in) })
+	_, err := insist(ctx, l, func() (*s3.CreateBucketOutput, error) { return l.api.CreateBucket(ctx, in) })
 	if code := codeOf(err); code == "BucketAlreadyOwnedByYou" || code == "OperationAborted" {
 		err = nil // Another worker was first.
 	}
@@ -115,12 +99,11 @@ func (l *Ledger) create(ctx context.Context) error {
 }
 
 // head asks for nothing but whether the bucket is there.
-func (l *Ledger) head(ctx context.Context) (*s3.HeadBucketOutput, error) {
-	return ask(l, func() (*s3.HeadBucketOutput, error) { return l.headBucket(ctx) })
-}
-
-func (l *Ledger) headBucket(ctx context.Context) (*s3.HeadBucketOutput, error) {
-	return l.api.HeadBucket(ctx, &s3.HeadBucketInput{Bucket: &l.address.bucket})
+func (l *Ledger) head(ctx context.Context) error {
+	_, err := insist(ctx, l, func() (*s3.HeadBucketOutput, error) {
+		return l.api.HeadBucket(ctx, &s3.HeadBucketInput{Bucket: &l.address.bucket})
+	})
+	return err
 }
 
 // objects are those of the bucket.
@@ -139,15 +122,14 @@ func (o objects) put(ctx context.Context, name string, body []byte, condition *s
 			ContentType: aws.String("application/json"), ChecksumCRC32: &sum,
 		})
 	})
-	if err == nil && aws.ToString(out.ETag) == "" {
-		err = errForeign
+	switch {
+	case err == nil && aws.ToString(out.ETag) == "":
+		return storekit.ErrForeign
+	case condition != nil && statusOf(err) == http.StatusNotImplemented:
+		return storekit.Flaw{Check: CheckCondition, What: "the service doesn't know If-None-Match", Remedy: heeds}.Refuse()
 	}
 	return err
 }
-
-// errForeign is the error of a success that has not got what each service says with it: perhaps a portal or a proxy has
-// answered in its place. Nothing is known by it.
-var errForeign = errors.New("the reply is none of the service: is that its endpoint, and no proxy before it?")
 
 // Create puts an object with If-None-Match. While the service refuses it because of another request in progress
 // (409), it tries again: a second try can't store it twice. If that is refused, the outcome of the first still counts.
@@ -158,17 +140,10 @@ func (o objects) Create(ctx context.Context, name string, body []byte) error {
 		if unknown != nil && err != nil && o.meaning(err).NotStored {
 			return unknown
 		}
-		if n == contended || statusOf(err) != statusConflict {
+		if n == contended || statusOf(err) != http.StatusConflict || !storekit.Pause(ctx, o.clock, contention) {
 			return err
 		}
 		unknown = err
-		timer := o.clock.Timer(contention)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return err
-		case <-timer.C:
-		}
 	}
 }
 
@@ -181,7 +156,7 @@ func (o objects) Read(ctx context.Context, name string) ([]byte, error) {
 		return o.api.GetObject(ctx, &s3.GetObjectInput{Bucket: &o.address.bucket, Key: &name})
 	})
 	if codeOf(err) == "NoSuchKey" {
-		return nil, absent{err}
+		return nil, store.ErrNotFound
 	}
 	if err != nil {
 		return nil, err
@@ -204,14 +179,14 @@ func (o objects) List(ctx context.Context, prefix, after string, hint int, visit
 			return err
 		}
 		if aws.ToString(page.Name) == "" {
-			return errForeign
+			return storekit.ErrForeign
 		}
 		for _, c := range page.Contents {
 			name := aws.ToString(c.Key)
 			if name <= after || !strings.HasPrefix(name, prefix) {
 				return fmt.Errorf("the service lists %.120q after %.120q: not in the order of names, or not what was asked for", name, after)
 			}
-			if after = name; !visit(storekit.Object{Name: name}) {
+			if after = name; !visit(storekit.Object{Name: name, Size: aws.ToInt64(c.Size)}) {
 				return nil
 			}
 		}
@@ -231,7 +206,7 @@ func (o objects) Folders(ctx context.Context, prefix string) (names []string, er
 			return nil, err
 		}
 		if aws.ToString(page.Name) == "" {
-			return nil, errForeign
+			return nil, storekit.ErrForeign
 		}
 		for _, p := range page.CommonPrefixes {
 			names = append(names, strings.TrimSuffix(strings.TrimPrefix(aws.ToString(p.Prefix), prefix), "/"))
@@ -254,7 +229,7 @@ func (o objects) Delete(ctx context.Context, name string) (bool, error) {
 // Now asks whether the bucket is there.
 func (o objects) Now(ctx context.Context) (store.Stamp, error) {
 	ctx, stamp := storekit.Noting(ctx)
-	_, err := o.head(ctx)
+	err := o.head(ctx)
 	return stamp(), err
 }
 

@@ -5,8 +5,10 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"net/http"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -66,6 +68,17 @@ func opened(t testing.TB, o Options) *Ledger {
 	return l
 }
 
+// either is an opened ledger by the URI, or by a client of the application's, in turns.
+func either(t testing.TB, endpoint, path string) *Ledger {
+	t.Helper()
+	if turns.Add(1)%2 == 0 {
+		return opened(t, Options{URI: uriOf(endpoint, path)})
+	}
+	return opened(t, Options{URI: scheme + path, Client: past(endpoint)})
+}
+
+var turns atomic.Int64
+
 // ready is an opened ledger that is initialised.
 func ready(t testing.TB, o Options) *Ledger {
 	t.Helper()
@@ -107,7 +120,7 @@ func TestConformance(t *testing.T) {
 		return storetest.Harness{
 			Open: func(t testing.TB) store.Ledger {
 				t.Helper()
-				return opened(t, Options{URI: uriOf(endpoint, bucket+"/jobs")})
+				return either(t, endpoint, bucket+"/jobs")
 			},
 			Plant: func(t testing.TB, workerType string, seq int64, fields map[string]any) {
 				t.Helper()
@@ -130,4 +143,54 @@ func TestConformance(t *testing.T) {
 			Rounds:    100, // Each append is a request over HTTP that writes a file.
 		}
 	})
+}
+
+func TestWhatBucketsShare(t *testing.T) {
+	t.Parallel()
+	documenttest.Bucket{
+		Open: func(t *testing.T, h *hooked, readOnly bool) store.Ledger {
+			t.Helper()
+			return behind(t, Options{ReadOnly: readOnly}, h)
+		},
+		Stored: func() *http.Response { return reply(200, "", "ETag", `"x"`) },
+		Lists:  func(req *http.Request) bool { return req.URL.Query().Get("list-type") == "2" },
+		Listed: func(names []string) *http.Response {
+			return reply(200, "<ListBucketResult><Name>b</Name><IsTruncated>false</IsTruncated><Contents><Key>"+strings.Join(names, "</Key></Contents><Contents><Key>")+"</Key></Contents></ListBucketResult>")
+		},
+		Missing: func(t *testing.T) store.Ledger {
+			t.Helper()
+			return opened(t, Options{URI: uriOf(s3peer.Shared(t), newBucket()+"/jobs")})
+		},
+		NoBucket: "there is no bucket test-",
+		Denied: map[string]func(t *testing.T) store.Ledger{
+			"with an unknown id": stranger(environment("AKIDNOBODY")), "without rights": stranger(environment(s3peer.Reader)),
+			"with a wrong secret": stranger(func(name string) string {
+				return map[string]string{"AWS_ACCESS_KEY_ID": s3peer.ID, "AWS_SECRET_ACCESS_KEY": "another"}[name]
+			}),
+		},
+		Puts: map[string]documenttest.Put{
+			"412":                        {Reply: fault(412, "PreconditionFailed"), Is: store.ErrConflict, Says: "412 PreconditionFailed"},
+			"503":                        {Reply: fault(503, "SlowDown", "Retry-After", "7"), Is: store.ErrThrottled, Says: "retry after 7s"},
+			"503 without a code":         {Reply: reply(503, "", "Retry-After", "3"), Is: store.ErrThrottled, Says: "retry after 3s"},
+			"429":                        {Reply: fault(429, "TooManyRequests"), Is: store.ErrThrottled, Says: "429"},
+			"500":                        {Reply: fault(500, "InternalError"), Says: "500 InternalError: a message"},
+			"503 for another reason":     {Reply: fault(503, "ServiceUnavailable"), Says: "503 ServiceUnavailable"},
+			"a time-out":                 {Reply: fault(400, "RequestTimeout"), Says: "400 RequestTimeout"},
+			"another region":             {Reply: fault(301, "PermanentRedirect", "X-Amz-Bucket-Region", "eu-west-3"), NotStored: true, Says: "the bucket is in the region eu-west-3: give region=… in the URI"},
+			"a region that is wrong":     {Reply: fault(400, "AuthorizationHeaderMalformed"), NotStored: true, Says: "the bucket is in another region"},
+			"an expired token":           {Reply: fault(400, "ExpiredToken"), Is: store.ErrDenied, NotStored: true, Says: "400 ExpiredToken"},
+			"a denial":                   {Reply: fault(403, "AccessDenied"), Is: store.ErrDenied, NotStored: true, Says: "403 AccessDenied"},
+			"nothing that is understood": {Reply: reply(200, ""), Says: "the reply is none of the service"},
+		},
+	}.Run(t)
+}
+
+// stranger opens a ledger in a bucket that is there, with a login that isn't good for it.
+func stranger(login func(name string) string) func(t *testing.T) store.Ledger {
+	return func(t *testing.T) store.Ledger {
+		t.Helper()
+		uri := uriOf(s3peer.Shared(t), newBucket()+"/jobs")
+		ready(t, Options{URI: uri})
+		return opened(t, Options{URI: uri, Getenv: login})
+	}
 }

@@ -2,7 +2,6 @@ package s3
 
 import (
 	"context"
-	"io"
 	"net/http"
 	"time"
 
@@ -18,9 +17,6 @@ const headerDate = "X-Amz-Date"
 // amzDate is the form of headerDate.
 const amzDate = "20060102T150405Z"
 
-// maxReply bounds the size of one reply. A list of 1,000 names has less than 3 MB.
-const maxReply = 16 << 20
-
 // wire sends the requests of a ledger, and takes the service's time from the replies.
 type wire struct{ ledger *Ledger }
 
@@ -32,46 +28,37 @@ func (w wire) Do(req *http.Request) (*http.Response, error) {
 	if reply.Request == nil {
 		reply.Request = req
 	}
-	w.ledger.dating.Learn(reply)
-	dates := storekit.Dates{Skew: w.ledger.skew, Server: req.URL.Host}
-	storekit.Note(req.Context(), dates.Stamp(reply))
-	reply.Body = struct {
-		io.Reader
-		io.Closer
-	}{io.LimitReader(reply.Body, maxReply), reply.Body}
+	w.ledger.Hear(req.Context(), reply)
 	return reply, nil
 }
 
 // signer signs requests by the service's own time, as far as it is known.
-type signer struct {
-	v4     *v4.Signer
-	dating *storekit.Dating
-}
+type signer struct{ ledger *Ledger }
 
-func newSigner(d *storekit.Dating) signer {
-	return signer{v4.NewSigner(func(o *v4.SignerOptions) { o.DisableURIPathEscaping = true }), d}
+// newV4 is a signer that has no keys yet. It keeps what it has made of a key by the id, even if the secret is another.
+func newV4() *v4.Signer {
+	return v4.NewSigner(func(o *v4.SignerOptions) { o.DisableURIPathEscaping = true })
 }
 
 func (s signer) SignHTTP(ctx context.Context, credentials aws.Credentials, r *http.Request, payloadHash, service, region string, _ time.Time, options ...func(*v4.SignerOptions)) error {
-	return s.v4.SignHTTP(ctx, credentials, r, payloadHash, service, region, s.dating.Now().UTC(), options...)
+	return s.ledger.v4.Load().SignHTTP(ctx, credentials, r, payloadHash, service, region, s.ledger.Date(), options...)
 }
 
-// misdated reports whether an error may come from the date of the request. The next one has a better.
-func (l *Ledger) misdated(err error) bool {
-	reply := replyOf(err)
-	if reply == nil || reply.StatusCode != http.StatusForbidden && reply.StatusCode != http.StatusBadRequest || reply.Request == nil {
-		return false
+// renew forgets keys that the service doesn't accept, so that the next request asks for them again.
+func (l *Ledger) renew(err error) {
+	if code := codeOf(err); !denied[code] && code != "SignatureDoesNotMatch" {
+		return
 	}
-	sent, parseErr := time.Parse(amzDate, reply.Request.Header.Get(headerDate))
-	return parseErr == nil && l.dating.Misdated(sent, reply)
+	l.v4.Store(newV4())
+	if l.cache != nil {
+		l.cache.Invalidate()
+	}
 }
 
 // ask sends a request, and once more if it was dated wrong.
 func ask[T any](l *Ledger, send func() (T, error)) (T, error) {
-	v, err := send()
-	if err != nil && l.misdated(err) {
-		v, err = send()
-	}
+	v, err := storekit.AskOnce(l.Bucket, send)
+	l.renew(err)
 	return v, err
 }
 
@@ -79,15 +66,8 @@ func ask[T any](l *Ledger, send func() (T, error)) (T, error) {
 func insist[T any](ctx context.Context, l *Ledger, send func() (T, error)) (T, error) {
 	for n := 1; ; n++ {
 		v, err := ask(l, send)
-		if status := statusOf(err); n == asked || status != http.StatusInternalServerError && status != http.StatusBadGateway {
+		if status := statusOf(err); n == asked || status != http.StatusInternalServerError && status != http.StatusBadGateway || !storekit.Pause(ctx, l.clock, time.Duration(n)*contention) {
 			return v, err
-		}
-		timer := l.clock.Timer(time.Duration(n) * contention)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return v, err
-		case <-timer.C:
 		}
 	}
 }

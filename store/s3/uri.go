@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/slotlease/slotlease/store/storekit"
@@ -29,9 +30,10 @@ const scheme = "s3://"
 // form is how a URI looks.
 const form = "s3://BUCKET/FOLDER?endpoint=URL&region=REGION&pathStyle=true"
 
+// They are compiled when they are first used, not by each program that starts: such bounds make them large.
 var (
-	bucketName = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`)
-	regionName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,31}$`)
+	bucketName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`) })
+	regionName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,31}$`) })
 )
 
 // parseURI takes a URI apart, and reports all that is wrong with it. Its errors quote no part of it but the names of
@@ -67,7 +69,7 @@ func parseURI(uri string) (address, error) {
 
 // checkBucket refuses what is no name of a bucket, and names of what only looks like one.
 func checkBucket(name string) error {
-	if !bucketName.MatchString(name) || strings.Contains(name, "..") || net.ParseIP(name) != nil {
+	if !bucketName().MatchString(name) || strings.Contains(name, "..") || net.ParseIP(name) != nil {
 		return errors.New("uri: the bucket must have 3 to 63 of a-z 0-9 . - and begin and end with a letter or digit")
 	}
 	for suffix, what := range map[string]string{
@@ -93,7 +95,7 @@ func (a *address) parameters(query string) []error {
 				err = errors.New("must have no path")
 			}
 		case "region":
-			if a.region = value; !regionName.MatchString(value) {
+			if a.region = value; !regionName().MatchString(value) {
 				err = errors.New("must be a region such as eu-central-1")
 			}
 		case "pathStyle":

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/slotlease/slotlease/store"
@@ -63,7 +64,7 @@ func BenchmarkTail(b *testing.B) {
 				b.Fatal(err)
 			}
 			for seq := range size {
-				if _, err := tx.ExecContext(b.Context(), insertRecord, append(rowOf(b, storetest.Grant("job", seq+1)), l.guards(l.file.schema.Load())...)...); err != nil {
+				if _, err := tx.ExecContext(b.Context(), insertRecord, slices.Concat(rowOf(b, storetest.Grant("job", seq+1)), below(nil), l.guards(l.file.schema.Load()))...); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -83,7 +84,7 @@ func BenchmarkTailByLimit(b *testing.B) {
 	storetest.BenchmarkTail(b, open(b, Options{Path: filepath.Join(b.TempDir(), "ledger.db")}), nil)
 }
 
-// BenchmarkFigures measures what docs/stores.md says of the store: run it with -benchtime 5x.
+// BenchmarkFigures measures what docs/stores/figures.md says of the store: run it with -benchtime 5x.
 func BenchmarkFigures(b *testing.B) {
 	path := filepath.Join(b.TempDir(), "ledger.db")
 	documenttest.BenchmarkFigures(b, func() store.Ledger {

@@ -3,12 +3,11 @@ package sqlite
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/slotlease/slotlease/internal/boottime"
 	"github.com/slotlease/slotlease/store"
-	"github.com/slotlease/slotlease/store/internal/fault"
+	"github.com/slotlease/slotlease/store/storekit"
 )
 
 // machine is the clock that all processes of the machine share.
@@ -46,11 +45,11 @@ func (l *Ledger) stamp(ctx context.Context, f *file) (store.Stamp, error) {
 		return stampAt(l.o.Clock.Now(), "wall"), nil
 	}
 	server := "boot " + l.boot.id
-	line, err := l.lineOf(ctx, f)
+	seen, err := l.lineOf(ctx, f)
 	if err != nil {
 		return store.Stamp{}, err
 	}
-	if line.madeAt == unused {
+	if seen.unused {
 		// No worker has leased on this boot yet. When one begins, the change of the
 		// server's name shows that the time may jump.
 		server += ", not in use yet"
@@ -60,18 +59,14 @@ func (l *Ledger) stamp(ctx context.Context, f *file) (store.Stamp, error) {
 	if err != nil {
 		return store.Stamp{}, err
 	}
-	at := line.at(now)
-	if !at.Before(line.unsureUntil) {
-		line.skew = 0
-	}
-	l.compare(at.Add(line.apart), before, l.o.Clock.Now(), line)
+	at := seen.at(now)
+	l.compare(at.Add(seen.apart), before, l.o.Clock.Now(), seen.doubt)
 	s := stampAt(at, server)
-	s.Skew = line.skew
-	if l.boot.own && line.madeAt != unused {
-		// The line of this handle stays until Close, and those that Skew is about are of the same
-		// clock. If the handle only reads or re-anchors the ledger, its line changes with that of the
-		// file, but at once: that is a jump, no drift. Before a worker has chosen a line, each stamp is
-		// of a new one.
+	s.Skew = seen.skew
+	if l.boot.own && !seen.unused {
+		// The line of this handle stays until Close. If it only reads or re-anchors the ledger, its line
+		// changes with that of the file, but at once: that is a jump, no drift. Before a worker has chosen a
+		// line, each stamp is of a new one.
 		s.Boottime = now + l.boot.shift
 	}
 	return s, nil
@@ -98,7 +93,7 @@ const noticed = time.Second
 
 // compare notes whether store time is in doubt, and whether it differs from the wall clock,
 // which was read before and after it.
-func (l *Ledger) compare(at, before, after time.Time, n line) {
+func (l *Ledger) compare(at, before, after time.Time, doubt *storekit.Flaw) {
 	by := time.Duration(0)
 	switch {
 	case at.Before(before.Add(-noticed)):
@@ -108,41 +103,29 @@ func (l *Ledger) compare(at, before, after time.Time, n line) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.apart, l.skew, l.unsureUntil = by, n.skew, n.unsureUntil
+	l.apart, l.doubt = by, doubt
 }
 
 // Warning describes the shortcomings of the ledger in one line, as of the newest stamp; it is
 // empty if there are none. Store time that is more than a second from the wall clock is one: one
-// of the two is wrong. Store time that is uncertain because the wall clock was set is another.
-// It asks nobody.
-func (l *Ledger) Warning() string {
-	var says []string
-	for _, f := range l.clockFlaws() {
-		says = append(says, f.Error())
-	}
-	return strings.Join(says, "; ")
-}
+// of the two is wrong. To a handle with Options.ReadOnly, what workers would have to wait for is
+// another. It asks nobody.
+func (l *Ledger) Warning() string { return storekit.Flaws(l.clockFlaws()).Error() }
 
 // clockFlaws are what Warning says.
-func (l *Ledger) clockFlaws() []fault.Flaw {
+func (l *Ledger) clockFlaws() (all []storekit.Flaw) {
 	l.mu.Lock()
-	by, skew, until := l.apart, l.skew, l.unsureUntil
+	by, doubt := l.apart, l.doubt
 	l.mu.Unlock()
-	var all []fault.Flaw
-	if skew > 0 {
-		all = append(all, fault.Flaw{
-			Check: store.CheckServerClocks,
-			What: fmt.Sprintf("store time is uncertain by %v until %s at the latest, because the machine's clock was set while a lease of %s was in force",
-				skew.Round(time.Millisecond), store.Format(until), l.o.Path),
-			Remedy: "slots may be lost until then; where its work has ended, stop all workers, override the lease if it was not released, and re-anchor the ledger (leasectl reanchor)",
-		})
+	if doubt != nil {
+		all = append(all, *doubt)
 	}
 	if by != 0 {
 		direction := "ahead of"
 		if by < 0 {
 			direction = "behind"
 		}
-		all = append(all, fault.Flaw{
+		all = append(all, storekit.Flaw{
 			Check: store.CheckServerClocks,
 			What: fmt.Sprintf("the machine's clock is %v %s store time, which was taken from it at the first use of %s after boot",
 				by.Abs().Round(100*time.Millisecond), direction, l.o.Path),

@@ -8,7 +8,6 @@ import (
 	"github.com/slotlease/slotlease/internal/boottime"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/internal/documenttest"
-	"github.com/slotlease/slotlease/testutil/storetest"
 )
 
 // realClock plays the machine's own clock.
@@ -69,18 +68,4 @@ func TestStampsSayNothingOfBootTimeWhereStoreTimeMayGoAnotherWay(t *testing.T) {
 	l := open(t, Options{Path: other, Clock: real})
 	l.boot = machine{}
 	without("no boot clock", l)
-}
-
-// The other offset is one to the same clock.
-func TestStampsWithASkewSayWhichReadingTheyAreMadeFrom(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "ledger.db")
-	c := realClock{bootedAt(storetest.Grant("job", 1).WindowStart.Add(time.Minute), 3*time.Minute, 0)}
-	first := open(t, Options{Path: path, Clock: c, BootID: "first"})
-	was := ahead(t, now(t, first))
-	must(t, "Append()", first.Append(t.Context(), storetest.Grant("job", 1)))
-	c.Mock.Add(5 * time.Second)
-	s := now(t, open(t, Options{Path: path, Clock: c, BootID: "second"}))
-	if got := ahead(t, s) - was; s.Skew != 5*time.Second || got != s.Skew.Microseconds() {
-		t.Errorf("stamp = %+v, %d µs further ahead than before, want a skew of 5s, and as much", s, got)
-	}
 }

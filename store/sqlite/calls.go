@@ -50,7 +50,7 @@ func attempt[T any](ctx context.Context, l *Ledger, p patience, act func(ctx con
 			return err
 		})
 		if o.err != nil {
-			o.err = l.explain(ctx, o.err)
+			o.err = l.advise(l.explain(ctx, o.err))
 		}
 		done <- o
 	})
@@ -148,6 +148,6 @@ func (l *Ledger) impatient(waited time.Duration, why error) error {
 	case errors.Is(why, errChanged), errors.Is(why, errOtherLog):
 		return why
 	default:
-		return fmt.Errorf("busy: locked by another process for %v: %w", l.o.BusyTimeout, why)
+		return fmt.Errorf("busy: locked by another process for %v, %w: fuser -v %s lists those that have it open: %w", l.o.BusyTimeout, store.ErrNotStored, l.o.Path, why)
 	}
 }

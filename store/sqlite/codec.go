@@ -40,14 +40,16 @@ var columns = []struct {
 // columnsOfSchema1 is how many of the columns a file of schema 1 has.
 const columnsOfSchema1 = 17
 
-// document is the column worker, as JSON. It has the orders of operators, too: a column for
-// them would take a new schema, which older programs refuse, and workers of two versions share
-// the file while one machine is upgraded. Those ignore what they don't know in a document.
+// document is the column worker, as JSON. It has the orders of operators and the newest done slot,
+// too: columns for them would take a new schema, which older programs refuse, and workers of two
+// versions share the file while one machine is upgraded. Those ignore what they don't know in a
+// document.
 type document struct {
 	Host    string `json:"host"`
 	PID     int    `json:"pid"`
 	Version string `json:"version"`
 	Orders  any    `json:"orders,omitempty"` // a text, unless another program has written it
+	Done    any    `json:"done,omitempty"`   // a text likewise
 }
 
 // encode gives the values of a record's columns. Times are Unix times in ms,
@@ -56,6 +58,9 @@ func encode(r store.Record) ([]any, error) {
 	doc := document{Host: r.Worker.Host, PID: r.Worker.PID, Version: r.Worker.Version}
 	if r.Orders != "" {
 		doc.Orders = r.Orders
+	}
+	if r.Done != "" {
+		doc.Done = r.Done
 	}
 	var worker strings.Builder
 	e := json.NewEncoder(&worker)
@@ -103,7 +108,7 @@ func decode(row []any) store.Record {
 	r.Token = d.integer(need)
 	r.Schedule = d.text(information)
 	r.FixedAt, r.ReadAt = d.time(information), d.time(optional)
-	r.Worker, r.Orders = d.worker()
+	r.Worker, r.Orders, r.Done = d.worker()
 	r.Metadata = d.text(information)
 	r.DoneUntil = d.time(information)
 	// A value out of bounds must stay so where an int has 32 bits.
@@ -193,12 +198,13 @@ func (d *decoder) time(as demand) time.Time {
 }
 
 // worker reads the one column that holds a document.
-func (d *decoder) worker() (w store.Worker, orders string) {
+func (d *decoder) worker() (w store.Worker, orders, done string) {
 	text, _ := d.next(information).(string)
 	var doc document
 	if err := json.Unmarshal([]byte(text), &doc); err != nil {
-		return store.Worker{}, ""
+		return store.Worker{}, "", ""
 	}
 	orders, _ = doc.Orders.(string)
-	return store.Worker{Host: doc.Host, PID: doc.PID, Version: doc.Version}, orders
+	done, _ = doc.Done.(string)
+	return store.Worker{Host: doc.Host, PID: doc.PID, Version: doc.Version}, orders, done
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/internal/documenttest"
 	"github.com/slotlease/slotlease/testutil/storetest"
@@ -137,6 +138,7 @@ func TestAnInterruptedChangeOfSomethingElseIsLeftUntouched(t *testing.T) {
 }
 
 func TestAProcessKilledWhileItCreatesLeavesWhatCanBeUsed(t *testing.T) {
+	suites.Prove(t, "it kills processes")
 	rounds, hot := 40, 0
 	if testing.Short() {
 		rounds = 5

@@ -18,11 +18,9 @@
 // (a text file, another application's database, a ledger of a newer version of this
 // package) is refused with [store.ErrRefused] and left unchanged.
 //
-// The tables must stay the package's own. A foreign index, constraint or trigger on them could
-// keep out records whose key is free, or drop records that were acknowledged. Open refuses it,
-// and so does the next append or trim if it was added later, with an error that names it and
-// wraps [store.ErrRefused]. So it is with a table that another program made anew with another key, or
-// with other types of these columns. Nothing is stored or deleted then. Further nullable columns and
+// The tables must stay the package's own. Open refuses a foreign index, constraint or trigger on them, which could
+// keep out records whose key is free or drop others, and so does the next append or trim. The error names it.
+// So it is with a table that was made anew with another key or other types. Further nullable columns and
 // other tables do no harm, and a handle with [Options.ReadOnly] reads all such files that have the key.
 //
 // The first operation on a file of an earlier version upgrades it in place, in one
@@ -30,8 +28,9 @@
 // have it open continue. A handle with [Options.ReadOnly] reads such files without
 // upgrading them.
 //
-// The first operation creates a missing file, with the rights 0644 less the
-// process's umask, because a ledger holds no secrets. For other rights, first
+// [Ledger.Init], or the first other operation but [Ledger.CheckRights], creates a missing file, because a ledger holds no secrets, with
+// the rights that the process's umask leaves of 0666 (0644 where the system isn't Linux), and the
+// group of a setgid folder. For other rights, first
 // create an empty file that has them; an empty file becomes a ledger. If the file is
 // removed, operations fail with [store.ErrMissing]: a handle that has used a ledger
 // doesn't create a new one.
@@ -45,20 +44,24 @@
 //
 // Appends that goroutines of one handle make while another is being committed are committed together
 // next, at most 500 in one transaction, so that one sync serves all. A lone append waits for no other.
-// Outcomes are separate: if a key is taken, only its append fails. If the transaction fails before its
+// If a key is taken, only its append fails. If the transaction fails before its
 // commit, each append is repeated in a transaction for itself. If the commit fails, the outcome is
 // unknown for all of the group. An append whose context ends before its transaction begins is not
-// stored. The end of a context interrupts no commit.
+// stored, nor is one that found the file locked for all of [Options.BusyTimeout] ([store.ErrNotStored]). The end of a
+// context interrupts no commit.
+//
+// [Ledger.AppendAfter] looks for the record below in the transaction that stores the new one. So a worker
+// notices a copy that was restored into the file itself, as by the .restore of SQLite's shell. A file that was put in its place
+// is refused, see below. Stamps therefore name no history.
 //
 // A handle parses each statement once.
 //
 // # The roster
 //
 // The table Roster keeps who is there: one row per worker, with its [store.Presence] as JSON, which
-// SQLite's own tools show. It came after schema 2 and isn't part of it. A new file has it, a file of an earlier
-// version gets it by the first Attend, and earlier versions pass it over, like any other table. So does
-// all that decides about leases. Attend and Leave take one transaction for a batch. Appends of the handle wait
-// for that, and others for the lock: 15 ms for 600 presences, half a millisecond for 20. The end of
+// SQLite's own tools show. It isn't part of the schema: a file of an earlier version gets it by the first Attend, and
+// earlier versions pass it over. So does all that decides about leases. Attend and Leave take one transaction for a
+// batch, for which appends wait: 15 ms for 600 presences, half a millisecond for 20. The end of
 // a context interrupts none of them. Texts of more than 128 KiB are never loaded.
 //
 // # One file, one path
@@ -79,10 +82,9 @@
 //
 // Before and after each append, a handle looks whether the file, its -wal and its -shm
 // are those that it opened, and whether the file has one link. If not, an append that has
-// been sent has an unknown outcome, and from then on the handle fails every operation
-// with [ErrUnshared], with [store.ErrRefused] too (with [store.ErrMissing] if the file
-// was removed). On Linux it goes on when the second link is gone. Else it also closes the file: the last handle to close one writes its log into
-// it. Stop all workers of such a ledger, and start them again. A handle with
+// been sent has an unknown outcome, and the handle closes the file and fails every later operation
+// with [ErrUnshared] (and [store.ErrMissing] if the file was removed, else [store.ErrRefused]). On Linux it goes
+// on when a second link is gone. Stop all workers of such a ledger, and start them again. A handle with
 // [Options.ReadOnly] uses the file that is there now.
 //
 // The last rule of the list needs no look at paths. While a handle is open, it holds a
@@ -140,38 +142,31 @@
 // that stands for the offset, whatever becomes of the handle's connection. If none is in use, it takes
 // that of its boot id, or one by which the boot began at the same time, to a second. Else it reads the
 // wall clock. All this is decided in one transaction, so processes that start at once decide one after
-// the other. A boot that began, by the wall clock, after another offset was stored is another, and so is
-// one whose boot clock shows less than when that was stored.
+// the other.
 //
-// If the wall clock was set since another process of the same boot had read it, a command may
-// still work by the other offset. What is guaranteed then is that stamps have a skew of the
-// difference, and [Ledger.Warning] says so, while such a term may be in force. What counts is
-// what workers obey: the newest records of valid worker types, with windows of at most 366 days
-// that have begun by the other offset, or begin within 10 minutes, and nothing that was released or
-// overridden before. An override or a release that is poison by that offset, or contradicts the records
-// below it, ends nothing, and a grant that contradicts the record right below it is none. So foreign
-// records hide no term, and those that workers don't obey leave no doubt, unless it can't be read what
-// is right below them.
+// If the wall clock was set since another process of the same boot had read it, a command may still work by
+// the other offset, though its worker has ended without a release. So while a term may be in force by that, or begins
+// within 10 minutes, a process takes that offset if it is at most 10 minutes from the wall clock. Else it has no store
+// time until the term is over: operations that need it fail, with an error that names the term and its end. A handle with
+// [Options.ReadOnly] gives the wall clock then, with a skew, and [Ledger.Warning] says why. Then, or if no term is in force, the
+// other offset is removed. What counts is what workers obey: the newest records of valid worker types, with windows of at
+// most 366 days, and nothing that was released or overridden before.
 //
-// The doubt ends by itself, after 366 days at the latest. It is found when a process takes an offset
-// that no other uses, a new one or an earlier one: a release that is stored later doesn't shorten it,
-// but [Ledger.Reanchor] ends it. From then on no process goes by the other offset. Its row says when
-// its last term is over (overAt), and is removed when no such term is in force; terms that are granted
-// later don't count. So a restart renews no doubt. Of more than 64 rows, those of other boots are
-// removed, too, and those of other boot ids with the same offset.
+// An offset is of another boot if that began, by the wall clock, after the offset was stored, if the boot clock shows less than
+// when it was stored, or if the newest record of some worker type was read, by the wall clock, at most 10 minutes from now, and
+// the offset shows less than that, and than now. So a file that comes to another machine, and back, doesn't turn time back.
+// Of more than 64 rows, those of other boots are removed, too.
 //
-// One case leaves no doubt: that the wall clock was set forward by more than the machine had run when
-// the other offset was stored. Both clocks show the same after a boot, and a doubt after each boot
-// would cost slots. It is less grave: the tokens of later leases are higher, and a command hardly outlives
-// its worker, with which the task of a Go program dies, and whose guard kills the command of
+// Two cases leave no doubt. The wall clock was set forward by more than the machine had run when
+// the other offset was stored: both clocks show the same after a boot, and a doubt after each boot
+// would cost slots. Or it was set back, and later forward again. It is less grave: the tokens of later leases are higher, and a
+// command hardly outlives its worker, with which the task of a Go program dies, and whose guard kills the command of
 // leasectl run. It takes boot ids that differ within one boot, too.
 //
-// Rows with an offset of more than 146 years, and a doubt for longer than 366 days, are foreign, and
-// are ignored.
-//
-// Rows of earlier versions don't say when they were stored, and count as stored a minute after boot.
-// So after an update in the course of a boot, a clock that was set forward by a minute or more leaves
-// no doubt about terms by such a row.
+// Rows with an offset of more than 146 years are foreign, and are ignored. Rows of early versions don't say when they were
+// stored, and count as stored a minute after boot. Where an earlier version has noted in a row until when a term may be in
+// force by another offset, that is waited for, 366 days at most. Where it has noted that another offset followed (overAt), no
+// process takes the first one again, and a term by that is in force no longer than it says.
 //
 // Start workers after the machine has set its clock: an offset from a wrong clock stays until
 // the next boot, too. While store time is more than a second from the wall clock,
@@ -179,15 +174,15 @@
 // offset of the boot, those of containers included. [Ledger.Reanchor] takes the wall clock anew,
 // for all of them, in a ledger that no worker uses.
 //
-// The stamps have a granularity of 1 µs, no age, and no skew but that. Their server is
+// The stamps of a handle that writes have a granularity of 1 µs, no age, and no skew. Their server is
 // "boot " and the boot id. A boot id that can't be read is an error, and so is a /proc without
 // this process, that of another PID namespace: it doesn't show whether the process is in a time
 // namespace. A frozen virtual machine stops the boot clock; a restored snapshot turns it back.
 //
 // Stamps name the reading of the boot clock that they are made from ([store.Stamp].Boottime), as this process
 // reads it, in a time namespace, too. Offsets to it don't change while a handle is open, unless that re-anchors
-// the ledger or has [Options.ReadOnly]: its workers take the change for a jump of the clock. The skew
-// is that of another offset. So workers allow for no drift, and a boundary takes their margin. What goes
+// the ledger or has [Options.ReadOnly]: its workers take the change for a jump of the clock. So workers allow for
+// no drift, and a boundary takes their margin. What goes
 // for all processes of the machine alike does no harm: NTP changes the rate of the boot clock, a virtual
 // machine moves to another host. Those of a handle with [Options.ReadOnly] name none while no worker has
 // chosen an offset since boot: then each is made from the wall clock. Nor do stamps of [Options.BootID],

@@ -1,20 +1,24 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
+	"fmt"
+	"slices"
 	"time"
 
-	"github.com/slotlease/slotlease/internal/terms"
+	"github.com/slotlease/slotlease/internal/ledger"
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/storekit"
 )
 
 const (
-	// earliest is how far into a boot an earlier version of this package made a line at the
+	// earliest is how far into a boot an early version of this package made a line at the
 	// earliest, of which the row doesn't say when.
 	earliest = time.Minute
-	// plausible is how far a window may be ahead of a line that was just made, so that it is
-	// taken for one that somebody may obey by it.
-	plausible = 24 * time.Hour
+	// adoptable is how far from the wall clock another line of the boot may be so that it is taken. Farther, it may be
+	// that of another machine, by which all records would be poison.
+	adoptable = ledger.Ahead
 )
 
 // made is what the boot clock showed when a line began, at the earliest.
@@ -25,6 +29,9 @@ func (n line) made() time.Duration {
 	return n.madeAt
 }
 
+// apart is how far two lines are apart.
+func (n line) apart(other line) time.Duration { return (n.offset - other.offset).Abs() }
+
 // sharesBoot reports whether two lines may be of the boot whose clock shows a time now. They are
 // not if, by the wall clock, the boot of the newer one began after the other was made.
 func sharesBoot(a, b line, now time.Duration) bool {
@@ -34,42 +41,23 @@ func sharesBoot(a, b line, now time.Duration) bool {
 	return a.made() <= now && a.offset < b.offset+b.made()
 }
 
-// widen makes a line uncertain by a skew until a time.
-func (n *line) widen(skew time.Duration, until time.Time) {
-	n.skew = max(n.skew, skew)
-	if until.After(n.unsureUntil) {
-		n.unsureUntil = until
-	}
-}
-
-// inherit makes a line that a process is about to use as uncertain as each row says that has it, but
-// for longer than any doubt lasts.
-func (n *line) inherit(rows map[string]line, now time.Duration) {
-	n.skew, n.unsureUntil = 0, time.Time{}
-	at := n.at(now)
-	for _, row := range rows {
-		if row.offset == n.offset && at.Before(row.unsureUntil) && !row.unsureUntil.After(at.Add(terms.Longest)) {
-			n.widen(row.skew, row.unsureUntil)
-		}
-	}
-}
-
-// rivals are the ids of the other lines by which, as of a reading of the boot clock, processes of
-// the same boot may have worked.
-func (n line) rivals(rows map[string]line, now time.Duration) (ids []string) {
+// rivals are the other lines by which, as of a reading of the boot clock, processes of the same
+// boot may have worked, each once, by boot id.
+func (n line) rivals(rows map[string]line, now time.Duration) map[string]line {
+	all, seen := map[string]line{}, map[time.Duration]bool{n.offset: true}
 	for id, row := range rows {
-		if row.offset != n.offset && sharesBoot(n, row, now) {
-			ids = append(ids, id)
+		if done := !row.over.IsZero() && !row.at(now).Before(row.over); !done && !seen[row.offset] && sharesBoot(n, row, now) {
+			seen[row.offset], all[id] = true, row
 		}
 	}
-	return ids
+	return all
 }
 
-// farthest is the line of the boot, n or another that none has followed, that is farthest from one
-// that is right: processes with its boot id go by it when they start.
+// farthest is the line of the boot, n or another that none has followed, that is farthest from one that is right:
+// processes with its boot id go by it when they start.
 func (n line) farthest(rows map[string]line, right line) line {
 	for _, row := range rows {
-		if row.over.IsZero() && sharesBoot(right, row, right.madeAt) && (row.offset-right.offset).Abs() > (n.offset-right.offset).Abs() {
+		if row.over.IsZero() && sharesBoot(right, row, right.madeAt) && row.apart(right) > n.apart(right) {
 			n = row
 		}
 	}
@@ -79,8 +67,49 @@ func (n line) farthest(rows map[string]line, right line) line {
 // granted are the terms by a line that may be in force, or are about to begin, at a reading of the
 // boot clock.
 func (n line) granted(t tail, since time.Duration) []store.Record {
-	return t.state(n, since).InForce(n.at(since), terms.Ahead)
+	return t.state(n, since).InForce(n.at(since), ledger.Ahead)
 }
+
+// rivalTerm is the last term that may be in force by another line of the boot.
+type rivalTerm struct {
+	line
+	id   string // of the boot
+	term store.Record
+}
+
+// rivalTerms are those of the lines by which a term may be in force; that which is over last comes first.
+func (n line) rivalTerms(ctx context.Context, f *file, db rowser, rows map[string]line, since time.Duration) (held []rivalTerm, err error) {
+	rivals := n.rivals(rows, since)
+	if len(rivals) == 0 {
+		return nil, nil
+	}
+	first := n.at(since)
+	for _, r := range rivals {
+		first = earlier(first, r.at(since))
+	}
+	all, err := standing(ctx, f, db, first)
+	if err != nil {
+		return nil, err
+	}
+	for id, r := range rivals {
+		last := rivalTerm{line: r, id: id}
+		for _, t := range all {
+			for _, term := range r.granted(t, since) {
+				if term.WindowEnd.After(last.term.WindowEnd) {
+					last.term = term
+				}
+			}
+		}
+		if last.term.Seq != 0 {
+			held = append(held, last)
+		}
+	}
+	slices.SortFunc(held, func(a, b rivalTerm) int { return cmp.Compare(b.left(since), a.left(since)) })
+	return held, nil
+}
+
+// left is how long the term lasts.
+func (r rivalTerm) left(since time.Duration) time.Duration { return r.term.WindowEnd.Sub(r.at(since)) }
 
 func earlier(a, b time.Time) time.Time {
 	if b.Before(a) {
@@ -89,50 +118,41 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// doubt widens a line that nobody uses, and that isn't the only one of its boot, because the wall
-// clock was set: a command that was started under another may still work, for as long as a
-// term is in force by that. In the rows, it marks the other lines as those that this one follows,
-// and removes those by which no term is in force: no process goes by one any more.
-func (n *line) doubt(ctx context.Context, f *file, db rowser, rows map[string]line, since time.Duration) error {
-	rivals := n.rivals(rows, since)
-	if len(rivals) == 0 {
-		return nil
+// doubt is the error of a process that would go by a line of its own while a term may be in force by another of its boot:
+// there is no store time until that is over.
+type doubt struct {
+	storekit.Flaw
+	apart time.Duration
+}
+
+func (r rivalTerm) doubt(right line, path string) error {
+	apart, direction := r.offset-right.offset, "ahead of"
+	if apart < 0 {
+		direction = "behind"
 	}
-	now := n.at(since)
-	first := now
-	for _, id := range rivals {
-		first = earlier(first, rows[id].at(since))
-	}
-	all, err := standing(ctx, f, db, first)
-	if err != nil {
-		return err
-	}
-	for _, id := range rivals {
-		other := rows[id]
-		apart, last := n.offset-other.offset, time.Time{}
-		for _, t := range all {
-			for _, r := range other.granted(t, since) {
-				// When it is over by the other line, in store time by this one. Unless this one
-				// shows it in the far future, where workers don't obey it, until it is over
-				// whichever line somebody goes by.
-				over := r.WindowEnd.Add(apart)
-				if !r.WindowStart.After(now.Add(plausible)) {
-					over = r.WindowEnd.Add(apart.Abs())
-				}
-				if bound := now.Add(terms.Longest - time.Millisecond); over.After(bound) {
-					over = bound
-				}
-				n.widen(apart.Abs(), over.Add(time.Millisecond))
-				if r.WindowEnd.After(last) {
-					last = r.WindowEnd
-				}
-			}
-		}
-		if other.over = last; last.IsZero() {
-			delete(rows, id)
-		} else {
-			rows[id] = other
+	why := fmt.Sprintf("by the time of boot id %s, which is %v %s the machine's clock, the lease of %q in record %d may be in force",
+		r.id, apart.Abs().Round(time.Millisecond), direction, r.term.WorkerType, r.term.Seq)
+	return unknownFor(r.left(right.madeAt), why, apart.Abs(), right, path, fmt.Sprintf("DELETE FROM Boot WHERE wallOffset = %d", r.offset.Microseconds()))
+}
+
+// unsure is the doubt that an earlier version has stored of a line, while it lasts, or nil. The line itself may be in use.
+func (n line) unsure(rows map[string]line, right line, path string) error {
+	at := n.at(right.madeAt)
+	for id, row := range rows {
+		if left := row.unsureUntil.Sub(at); row.offset == n.offset && left > 0 && left <= ledger.Longest {
+			return unknownFor(left, "by another time than that of boot id "+id+", a lease may be in force, as an earlier version has noted", n.apart(right), right, path,
+				fmt.Sprintf("UPDATE Boot SET unsureUntil = NULL WHERE wallOffset = %d", n.offset.Microseconds()))
 		}
 	}
 	return nil
+}
+
+// unknownFor says why there is no store time for a while, and by which statement to go on sooner.
+func unknownFor(left time.Duration, why string, apart time.Duration, right line, path, statement string) error {
+	return doubt{storekit.Flaw{
+		Check: store.CheckServerClocks,
+		What: fmt.Sprintf("store time is in doubt for %v, until %s by the machine's clock, because that was set: %s",
+			left.Round(time.Millisecond), store.Format(right.at(right.madeAt).Add(left)), why),
+		Remedy: fmt.Sprintf(`wait until then; if nothing works by that time any more: sqlite3 %s "%s"`, path, statement),
+	}, apart}
 }

@@ -7,11 +7,17 @@ import (
 	"testing"
 	"time"
 
-	"github.com/slotlease/slotlease/internal/terms"
+	"github.com/slotlease/slotlease/internal/ledger"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/internal/documenttest"
 	"github.com/slotlease/slotlease/testutil/storetest"
 )
+
+// counts reports whether the first line is taken for a term by it.
+func counts(t *testing.T, second *Ledger, c *booted) bool {
+	t.Helper()
+	return !now(t, second).Time.Equal(c.Mock.Now())
+}
 
 // Workers ignore it, so the command of the term below it works on.
 func TestAnOverrideOrReleaseThatWorkersTakeForPoisonEndsNoTerm(t *testing.T) {
@@ -25,8 +31,8 @@ func TestAnOverrideOrReleaseThatWorkersTakeForPoisonEndsNoTerm(t *testing.T) {
 				must(t, "Append()", l.Append(t.Context(), r))
 			}
 		}
-		_, second, _ := containers(t, 5*time.Second, func(path string) { add(open(t, Options{Path: path})) })
-		documenttest.Equal(t, string(kind)+": skew", now(t, second).Skew, 5*time.Second)
+		_, second, c := containers(t, 5*time.Second, func(path string) { add(open(t, Options{Path: path})) })
+		documenttest.Equal(t, string(kind)+": the term counts", counts(t, second, c), true)
 		l, _ := wrong(t, term.WindowStart.Add(time.Minute+2*time.Hour), -2*time.Hour)
 		add(l)
 		_, err := l.Reanchor(t.Context())
@@ -49,13 +55,13 @@ func TestAForeignEndOfATermEndsNone(t *testing.T) {
 		"an override of the same token": end(store.KindOverride, func(r *store.Record) { r.Token = term.Token }),
 		"an override with its claim":    end(store.KindOverride, func(r *store.Record) { r.Claim = term.Claim }),
 	} {
-		_, second, _ := containers(t, 5*time.Second, func(path string) {
+		_, second, c := containers(t, 5*time.Second, func(path string) {
 			l := open(t, Options{Path: path})
 			for _, r := range []store.Record{term, foreign} {
 				must(t, "Append()", l.Append(t.Context(), r))
 			}
 		})
-		documenttest.Equal(t, what+": skew", now(t, second).Skew, 5*time.Second)
+		documenttest.Equal(t, what+": the term counts", counts(t, second, c), true)
 		_, err := second.Reanchor(t.Context())
 		documenttest.Says(t, what+": Reanchor()", err, ErrInUse, `"job" until `+store.Format(term.WindowEnd))
 	}
@@ -77,7 +83,7 @@ func TestAForeignGrantThatContradictsATermLeavesNoDoubt(t *testing.T) {
 		if over {
 			pass(c, next.WindowEnd.Add(time.Hour))
 		}
-		documenttest.Equal(t, what+": a doubt", now(t, second).Skew > 0, !over)
+		documenttest.Equal(t, what+": it counts", counts(t, second, c), !over)
 		_, err := second.Reanchor(t.Context())
 		documenttest.Equal(t, what+": in use", errors.Is(err, ErrInUse), !over)
 	}
@@ -99,10 +105,10 @@ func TestPoisonIsJudgedByTheLineOfTheTerm(t *testing.T) {
 	must(t, "Close()", first.Close(t.Context()))
 	const set = 2 * time.Hour
 	c.Mock.Add(set)
-	second := open(t, Options{Path: path, Clock: c, BootID: "second"})
-	documenttest.Equal(t, "skew", now(t, second).Skew, set)
-	_, err := second.Reanchor(t.Context())
-	documenttest.Says(t, "Reanchor()", err, ErrInUse, `"job" until `+store.Format(term.WindowEnd)+" by a time that the machine's clock showed")
+	o := Options{Path: path, Clock: c, BootID: "second"}
+	wantDoubt(t, "below it", o, set, `"job" in record 1`)
+	_, err := open(t, o).Reanchor(t.Context())
+	documenttest.Says(t, "Reanchor()", err, ErrInUse, `"job" until `+store.Format(term.WindowEnd))
 }
 
 // The clock was ahead, so by the time that is right the term and its token are too far ahead.
@@ -117,48 +123,31 @@ func TestAnOverrideByTheRightTimeEndsATermByAWrongOne(t *testing.T) {
 	must(t, "Append()", first.Append(t.Context(), term))
 	must(t, "Close()", first.Close(t.Context()))
 	c.Mock.Add(-ahead)
-	second := open(t, Options{Path: path, Clock: c, BootID: "second"})
-	documenttest.Equal(t, "skew", now(t, second).Skew, ahead)
+	o := Options{Path: path, Clock: c, BootID: "second"}
+	wantDoubt(t, "before it", o, ahead)
+	second := open(t, o)
 	wantErr(t, "Reanchor()", documenttest.ErrorOf(second.Reanchor(t.Context())), ErrInUse)
 	override := ended(term, store.KindOverride)
 	override.ReadAt, override.WindowStart, override.WindowEnd, override.Token = noon, noon, noon, noon.UnixMilli()
 	must(t, "Append()", second.Append(t.Context(), override))
 	must(t, "Reanchor() after an override", documenttest.ErrorOf(second.Reanchor(t.Context())))
-	documenttest.Equal(t, "skew", now(t, second).Skew, 0)
-}
-
-// No worker uses the first line any more, so none of its commands may run for longer.
-func TestAForeignExtensionHidesNoTermOfALineThatOthersFollow(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "ledger.db")
-	c := bootedAt(noon, 50*time.Hour, 0)
-	term := granted(1, noon, time.Hour)
-	extension := granted(2, term.WindowEnd, time.Minute)
-	extension.Claim, extension.Token = term.Claim, term.Token
-	for i, r := range []store.Record{term, extension} {
-		l := open(t, Options{Path: path, Clock: c, BootID: fmt.Sprint(i)})
-		documenttest.Equal(t, "skew", now(t, l).Skew, time.Duration(i)*10*time.Minute)
-		must(t, "Append()", l.Append(t.Context(), r))
-		must(t, "Close()", l.Close(t.Context()))
-		c.Mock.Add(10 * time.Minute)
-	}
-	third := open(t, Options{Path: path, Clock: c, BootID: "third"})
-	documenttest.Equal(t, "skew of the third line", now(t, third).Skew, 20*time.Minute)
+	wantLine(t, "after it", o, 0)
 }
 
 // A worker wins a slot before it begins.
 func TestATermThatIsAboutToBeginCounts(t *testing.T) {
 	at := storetest.Grant("job", 1).WindowStart.Add(time.Minute) // the first line's time in containers
-	for ahead, counts := range map[time.Duration]bool{terms.Ahead: true, terms.Ahead + time.Millisecond: false} {
+	for ahead, soon := range map[time.Duration]bool{ledger.Ahead: true, ledger.Ahead + time.Millisecond: false} {
 		next := granted(1, at.Add(ahead), time.Hour)
-		_, second, _ := containers(t, 5*time.Second, func(path string) {
+		_, second, c := containers(t, 5*time.Second, func(path string) {
 			must(t, "Append()", open(t, Options{Path: path}).Append(t.Context(), next))
 		})
-		documenttest.Equal(t, "skew with a term to come in "+ahead.String(), now(t, second).Skew > 0, counts)
+		documenttest.Equal(t, "a term to come in "+ahead.String()+" counts", counts(t, second, c), soon)
 
 		l, _ := wrong(t, at.Add(-2*time.Hour), 2*time.Hour)
 		must(t, "Append()", l.Append(t.Context(), next))
 		_, err := l.Reanchor(t.Context())
-		if counts {
+		if soon {
 			documenttest.Says(t, "Reanchor()", err, ErrInUse, `"job" until `+store.Format(next.WindowEnd))
 		} else {
 			must(t, "Reanchor()", err)
@@ -176,23 +165,23 @@ func TestDoubtIsOnlyAboutTermsFromBeforeTheClockWasSet(t *testing.T) {
 			c := bootedAt(midnight.Add(6*time.Hour).Add(-set), 40*day, 0)
 			first := open(t, Options{Path: path, Clock: c, BootID: "first"})
 			now(t, first)
-			until := c.Mock.Now()
 			if before > 0 {
-				until = until.Add(before + set.Abs())
-				must(t, "Append()", first.Append(t.Context(), granted(1, c.Mock.Now(), before)))
+				r := granted(1, c.Mock.Now(), before)
+				r.ReadAt = r.WindowStart
+				must(t, "Append()", first.Append(t.Context(), r))
 			}
 			must(t, "Close()", first.Close(t.Context()))
-			if c.Mock.Add(set); before == 0 {
-				until = c.Mock.Now()
-			}
+			c.Mock.Add(set)
+			until := c.Mock.Now().Add(before)
 			for d := range int64(5) {
 				for range 2 {
 					l := open(t, Options{Path: path, Clock: c, BootID: "second"})
-					what := fmt.Sprintf("skew on day %d, with a term of %v before the clock was set by %v", d, before, set)
-					documenttest.Equal(t, what, now(t, l).Skew > 0, c.Mock.Now().Before(until))
+					what := fmt.Sprintf("a doubt on day %d, with a term of %v before the clock was set by %v", d, before, set)
+					waits := documenttest.ErrorOf(l.Now(t.Context())) != nil
+					documenttest.Equal(t, what, waits, c.Mock.Now().Before(until))
 					r := granted(2+d, midnight.Add(time.Duration(d)*day), day)
-					r.Claim, r.Token = fmt.Sprint("claim ", d), r.WindowStart.UnixMilli()
-					if err := l.Append(t.Context(), r); err != nil {
+					r.Claim, r.Token, r.ReadAt = fmt.Sprint("claim ", d), r.WindowStart.UnixMilli(), r.WindowStart
+					if !waits && l.Append(t.Context(), r) != nil {
 						must(t, "Get()", documenttest.ErrorOf(l.Get(t.Context(), "job", r.Seq)))
 					}
 					must(t, "Close()", l.Close(t.Context())) // It crashes, and starts again a minute later.
@@ -222,20 +211,6 @@ func TestALineOfAnEarlierBootLeavesNoDoubt(t *testing.T) {
 			pass(c, c.Mock.Now().Add(5*time.Minute))
 		}
 	}
-}
-
-func TestALineIsForgottenWhenNoTermByItCanBeInForce(t *testing.T) {
-	term := storetest.Grant("job", 1)
-	_, second, c := containers(t, 5*time.Second, func(path string) {
-		must(t, "Append()", open(t, Options{Path: path}).Append(t.Context(), term))
-	})
-	now(t, second)
-	rows := func() int64 { return asked[int64](t, second.o.Path, `SELECT count(*) FROM Boot`) }
-	documenttest.Equal(t, "lines while the term lasts", rows(), 2)
-	must(t, "Close()", second.Close(t.Context()))
-	pass(c, term.WindowEnd.Add(6*time.Second))
-	now(t, open(t, Options{Path: second.o.Path, Clock: c, BootID: "second"}))
-	documenttest.Equal(t, "lines when it is over", rows(), 1)
 }
 
 // Each boot leaves a row, and each container that has a boot id.

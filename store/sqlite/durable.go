@@ -6,7 +6,16 @@ import (
 	"github.com/slotlease/slotlease/store"
 )
 
-// Durability says what outlives a crash of a worker or of the machine. See [store.Durable].
+var _ store.Described = (*Ledger)(nil)
+
+// Describe says what the ledger knows of its store. See [store.Described].
+func (l *Ledger) Describe() store.Description {
+	return store.Description{
+		Durability: l.Durability, Warning: l.Warning, InitScript: l.InitScript, CheckRights: l.CheckRights, Examine: l.Examine,
+	}
+}
+
+// Durability says what outlives a crash of a worker or of the machine.
 func (l *Ledger) Durability() store.Durability {
 	return store.Durability{
 		Crash:    "All survive: an append is in the file's log before it is acknowledged.",

@@ -31,6 +31,10 @@ func resultCode(err error) int {
 	return code.SQLITE_OK
 }
 
+// isBelow reports whether the record that was to be below an insert isn't there: no other column of an insert that is NULL must not
+// be, and those of others have defaults, see intruder.
+func isBelow(err error) bool { return resultCode(err) == code.SQLITE_CONSTRAINT_NOTNULL }
+
 // isBusy reports whether the operation did nothing and should be repeated, because
 // another connection held a lock or changed the file.
 func isBusy(err error) bool {
@@ -65,22 +69,8 @@ func (l *Ledger) explain(ctx context.Context, err error) error {
 		return fmt.Errorf("%w: %w: %w", store.ErrRefused, fault.Flaw{Check: store.CheckLedger, What: "the file is corrupt", Remedy: "stop all its workers, then remove it"}, err)
 	case c == code.SQLITE_READONLY_DBMOVED:
 		return fmt.Errorf("%w: the file was removed or replaced: %w", ErrUnshared, err)
-	case c&0xff == code.SQLITE_READONLY && l.o.ReadOnly:
-		return l.unread(err)
-	case c&0xff == code.SQLITE_READONLY || c&0xff == code.SQLITE_PERM:
-		for _, suffix := range suffixes[1:] {
-			if name := l.o.Path + suffix; errors.Is(mayWrite(name), fs.ErrPermission) {
-				return fmt.Errorf("%w: no right to write %s, which another user has made: start the workers as one user: %w", store.ErrDenied, name, err)
-			}
-		}
-		if errors.Is(mayWrite(l.o.Path), syscall.EROFS) {
-			return fmt.Errorf("%w: the file system of %s is mounted for reading only: %w", store.ErrDenied, l.o.Path, syscall.EROFS)
-		}
-		return fmt.Errorf("%w: the process must be able to write the file and its directory: %w", store.ErrDenied, err)
-	case c&0xff == code.SQLITE_CANTOPEN && l.o.ReadOnly:
-		return l.unread(err)
-	case c&0xff == code.SQLITE_CANTOPEN:
-		return fmt.Errorf("%w: %w", l.whyShut(), err)
+	case c&0xff == code.SQLITE_PERM, c&0xff == code.SQLITE_READONLY, c&0xff == code.SQLITE_CANTOPEN:
+		return l.denied(err)
 	case c&0xff == code.SQLITE_INTERRUPT && ctx.Err() != nil:
 		return fault.Ended(ctx)
 	case errors.Is(err, fs.ErrPermission):
@@ -89,58 +79,40 @@ func (l *Ledger) explain(ctx context.Context, err error) error {
 	return err
 }
 
-// whyShut finds out why SQLite can't open the file, because SQLite doesn't say.
-func (l *Ledger) whyShut() error {
+// advised is an error with what to do about it.
+type advised struct {
+	error
+	remedy string
+}
+
+func (e advised) Unwrap() error  { return e.error }
+func (e advised) Remedy() string { return e.remedy }
+
+// advise adds what to do about an error, as far as that depends on the file.
+func (l *Ledger) advise(err error) error {
 	dir := filepath.Dir(l.o.Path)
-	if _, err := stat(dir); err != nil {
-		return err
-	}
-	if err := mayWrite(dir); err != nil {
-		return fmt.Errorf("%w: no right to write in %s: %w", store.ErrDenied, dir, err)
-	}
-	for _, f := range []struct{ what, path string }{{"file", l.o.Path}, {"journal beside the file", l.o.Path + "-journal"}} {
-		if err := mayWrite(f.path); errors.Is(err, fs.ErrPermission) {
-			return fmt.Errorf("%w: no right to read and write the %s: %w", store.ErrDenied, f.what, err)
+	switch {
+	case errors.Is(err, ErrUnshared) && errors.Is(err, store.ErrMissing):
+		return advised{err, "put the ledger back, or a backup of it, before you start workers again"}
+	case errors.Is(err, syscall.EROFS):
+		return advised{err, "mount the file system for writing; the log of the kernel says why it isn't, as after an error of the disk"}
+	case errors.Is(err, store.ErrDenied), errors.Is(err, fs.ErrPermission):
+		return advised{err, "run as a user that may write (to inspect: read) the directory " + dir + " and the file " + l.o.Path}
+	case errors.Is(err, syscall.ENOTDIR):
+		for dir = filepath.Dir(named(l.o.Path)); ; dir = filepath.Dir(dir) {
+			if info, gone := stat(dir); gone == nil && !info.IsDir() {
+				return advised{err, "name a file in a directory: " + dir + " is none"}
+			} else if gone == nil {
+				return err
+			}
+		}
+	case errors.Is(err, store.ErrMissing), errors.Is(err, fs.ErrNotExist):
+		if e, ok := errors.AsType[*fs.PathError](err); ok && e.Path != l.o.Path {
+			dir = e.Path // The file is a link into another directory.
+		}
+		if _, gone := stat(dir); errors.Is(gone, fs.ErrNotExist) {
+			return advised{err, "create the directory " + dir + " first"}
 		}
 	}
-	return errShut
-}
-
-// errShut: nothing shows why.
-var errShut = errors.New("SQLite can't open it")
-
-// unread explains why a handle for reading can't open the file. Where that is known, the file
-// wasn't changed meanwhile, as it seemed to be.
-func (l *Ledger) unread(err error) error {
-	why := l.whyUnread()
-	if cause, ok := errors.AsType[*driver.Error](err); ok && !errors.Is(why, errShut) {
-		err = cause
-	}
-	return fmt.Errorf("%w: %w", why, err)
-}
-
-// whyUnread is whyShut for a handle for reading, which needs fewer rights.
-func (l *Ledger) whyUnread() error {
-	if _, err := stat(filepath.Dir(l.o.Path)); err != nil {
-		return err
-	}
-	if err := mayRead(l.o.Path); err != nil {
-		return fmt.Errorf("%w: no right to read the file: %w", store.ErrDenied, err)
-	}
-	target, err := filepath.EvalSymlinks(l.o.Path)
-	if err != nil {
-		return err
-	}
-	for _, suffix := range []string{"-wal", "-shm"} {
-		err := mayRead(target + suffix)
-		switch {
-		case err == nil || !logged(target):
-		case suffix == "-shm" && errors.Is(err, fs.ErrNotExist):
-			name := filepath.Base(target)
-			return fmt.Errorf("%w: its -shm file can't be read, because it is missing, and only a process that may write the directory makes it: look at the ledger once as its owner, or, if no worker uses it, copy %s and %s-wal into a directory that you may write, and look at the copy", store.ErrDenied, name, name)
-		default:
-			return fmt.Errorf("%w: the ledger is in use or was left in a crash, and its %s file can't be read: %w", store.ErrDenied, suffix, err)
-		}
-	}
-	return errShut
+	return err
 }

@@ -2,10 +2,12 @@ package sqlite
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -88,6 +90,41 @@ func TestAFaultOfAFileIsFoundAndHidesNoOther(t *testing.T) {
 				t.Errorf("Examine() found\n%swant 10 checks", documenttest.Lines(found))
 			}
 		})
+	}
+}
+
+// Workers can't lead without the time, so that it is no mere warning.
+func TestATimeThatCantBeReadFails(t *testing.T) {
+	path := grown(t)
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	must(t, "OpenFile()", err)
+	_, err = f.WriteAt([]byte(strings.Repeat("X", 24)), 2*4096) // the page of the time
+	must(t, "WriteAt()", errors.Join(err, f.Close()))
+	found, err := Examine(t.Context(), Options{Path: path})
+	must(t, "Examine()", err)
+	documenttest.Finds(t, found, store.CheckServerClocks, store.LevelFail, "the file is corrupt → stop all its workers")
+}
+
+func TestAnExaminationSaysWhichPlaceIsWrong(t *testing.T) {
+	file := grown(t)
+	dir := filepath.Dir(file)
+	for path, want := range map[string]string{
+		filepath.Join(dir, "no", "ledger.db"):   "create the directory " + filepath.Join(dir, "no") + " first",
+		filepath.Join(file, "ledger.db"):        "name a file in a directory: " + file + " is none",
+		filepath.Join(file, "sub", "ledger.db"): "name a file in a directory: " + file + " is none",
+	} {
+		if runtime.GOOS == "windows" && strings.HasPrefix(path, file) {
+			continue // It says that such a path isn't found.
+		}
+		found, err := Examine(t.Context(), Options{Path: path})
+		must(t, "Examine()", err)
+		if f := found[0]; f.Check != store.CheckConnection || f.Level != store.LevelFail || store.Remedy(f.Err) != want {
+			t.Errorf("Examine(%q) found %+v, and to try %q, want %q", path, f, store.Remedy(f.Err), want)
+		}
+		_, err = Open(t.Context(), Options{Path: path})
+		if got := store.Remedy(err); got != want {
+			t.Errorf("Open(%q) = %v, and to try %q, want %q", path, err, got, want)
+		}
 	}
 }
 

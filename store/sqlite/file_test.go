@@ -225,7 +225,7 @@ func TestBadPathsAreRefusedWithAReason(t *testing.T) {
 		"file::memory:?cache=shared":          "store/memory",
 		"file:ledger.db":                      "not a URI",
 		"a\x00b":                              "NUL",
-		dir:                                   "not a regular file",
+		dir:                                   "not a regular file: name one in that directory",
 		filepath.Join(dir, "no", "ledger.db"): "directory of the file",
 		link:                                  "directory of the file",
 	} {

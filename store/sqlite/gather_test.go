@@ -37,12 +37,18 @@ type outcome struct {
 	err error
 }
 
-// gathering has appends wait, all at once, for a lock that another program holds.
+// gathering has appends wait, all at once, for a lock that another program holds. Those of a second record name the first.
 func gathering(t *testing.T, l *Ledger, records []store.Record, of func(i int) context.Context) <-chan outcome {
 	t.Helper()
 	all := make(chan outcome, len(records))
 	for i, r := range records {
-		go func() { all <- outcome{i, l.Append(of(i), r)} }()
+		go func() {
+			if r.Seq > 1 {
+				all <- outcome{i, l.AppendAfter(of(i), r, storetest.Grant(r.WorkerType, r.Seq-1))}
+				return
+			}
+			all <- outcome{i, l.Append(of(i), r)}
+		}()
 	}
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Microsecond) {
 		l.appends.mu.Lock()

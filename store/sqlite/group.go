@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
+	"slices"
 
 	code "modernc.org/sqlite/lib"
 )
@@ -88,7 +89,7 @@ func (l *Ledger) judge(group []*entry, err error) (again []*entry, why error) {
 // own outcome: nil, or that its key is taken. An error is that of all.
 func (l *Ledger) transact(ctx context.Context, conn *sql.Conn, group []*entry, schema int64) (outcomes []error, err error) {
 	if len(group) == 1 {
-		r, err := conn.ExecContext(ctx, insertRecord, append(group[0].values, l.guards(schema)...)...)
+		r, err := conn.ExecContext(ctx, insertRecord, slices.Concat(group[0].values, l.guards(schema))...)
 		if err != nil {
 			return nil, err
 		}
@@ -113,8 +114,8 @@ func (l *Ledger) transact(ctx context.Context, conn *sql.Conn, group []*entry, s
 	return nil, err
 }
 
-// insert inserts the records of a group in a transaction that has begun. One whose key is taken leaves the
-// transaction as it was. Other errors don't, or nothing is known of them.
+// insert inserts the records of a group in a transaction that has begun. One whose key is taken, or that follows no record,
+// leaves the transaction as it was. Other errors don't, or nothing is known of them.
 func (l *Ledger) insert(ctx context.Context, conn *sql.Conn, group []*entry, schema int64) (outcomes []error, err error) {
 	var same bool
 	if err := conn.QueryRowContext(ctx, selectGuards, l.guards(schema)...).Scan(&same); err != nil {
@@ -127,7 +128,7 @@ func (l *Ledger) insert(ctx context.Context, conn *sql.Conn, group []*entry, sch
 	for i, e := range group {
 		r, err := conn.ExecContext(ctx, insertGuarded, e.values...)
 		switch {
-		case resultCode(err) == code.SQLITE_CONSTRAINT_PRIMARYKEY:
+		case resultCode(err) == code.SQLITE_CONSTRAINT_PRIMARYKEY, isBelow(err):
 			outcomes[i] = err
 		case err != nil:
 			return nil, errApart

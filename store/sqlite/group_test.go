@@ -146,7 +146,7 @@ func TestAContextThatEndsDuringACommitHarmsNoOtherAppend(t *testing.T) {
 	documenttest.Equal(t, "transactions", commits(), 1)
 }
 
-func TestAGroupThatIsLockedOutForTooLongIsAnUnknownOutcomeOfEach(t *testing.T) {
+func TestAGroupThatIsLockedOutForTooLongStoresNothing(t *testing.T) {
 	c := clock.NewMock()
 	c.Set(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	l, commits := inUse(t, Options{BusyTimeout: time.Second, Clock: c})
@@ -162,7 +162,7 @@ func TestAGroupThatIsLockedOutForTooLongIsAnUnknownOutcomeOfEach(t *testing.T) {
 		}
 	}
 	for _, err := range errs {
-		documenttest.Says(t, "Append()", err, nil, "busy: locked by another process for 1s")
+		documenttest.Says(t, "Append()", err, store.ErrNotStored, "busy: locked by another process for 1s")
 	}
 	release()
 	documenttest.Equal(t, "transactions", commits(), 0)

@@ -69,18 +69,18 @@ func querySince() query {
 }
 
 const (
-	selectSchema     = `PRAGMA user_version`
-	createBoot       = `CREATE TABLE Boot (id TEXT NOT NULL PRIMARY KEY, wallOffset INTEGER NOT NULL) STRICT, WITHOUT ROWID`
-	lockBoot         = `DELETE FROM Boot WHERE id IS NULL` // it has none
-	insertLine       = `INSERT INTO Boot (id, wallOffset, madeAt, skew, unsureUntil, overAt) VALUES (?1, ?2, ?3, ?4, ?5, ?6)`
-	selectColumn     = `SELECT count(*) FROM pragma_table_info('WorkerLeases') WHERE name = ?1 COLLATE NOCASE`
-	selectBootColumn = `SELECT count(*) FROM pragma_table_info('Boot') WHERE name = ?1 COLLATE NOCASE`
+	selectSchema = `PRAGMA user_version`
+	createBoot   = `CREATE TABLE Boot (id TEXT NOT NULL PRIMARY KEY, wallOffset INTEGER NOT NULL) STRICT, WITHOUT ROWID`
+	lockBoot     = `DELETE FROM Boot WHERE id IS NULL` // it has none
+	insertLine   = `INSERT INTO Boot (id, wallOffset, madeAt) VALUES (?1, ?2, ?3)`
+	selectColumn = `SELECT count(*) FROM pragma_table_info('WorkerLeases') WHERE name = ?1 COLLATE NOCASE`
+	selectMadeAt = `SELECT count(*) FROM pragma_table_info('Boot') WHERE name = 'madeAt' COLLATE NOCASE`
+	addMadeAt    = `ALTER TABLE Boot ADD COLUMN madeAt INTEGER`
 	// In a file of an earlier version, the names of the later columns are those of missing.
 	// Others may have added columns of any type, and written the names in other letters.
 	selectLines = `SELECT id AS id, wallOffset AS wallOffset, (SELECT madeAt FROM Boot WHERE id = b.id) AS madeAt,
-		(SELECT skew FROM Boot WHERE id = b.id) AS skew, (SELECT unsureUntil FROM Boot WHERE id = b.id) AS unsureUntil,
-		(SELECT overAt FROM Boot WHERE id = b.id) AS overAt
-		FROM Boot AS b, (SELECT NULL AS madeAt, NULL AS skew, NULL AS unsureUntil, NULL AS overAt) AS missing`
+		(SELECT unsureUntil FROM Boot WHERE id = b.id) AS unsureUntil, (SELECT overAt FROM Boot WHERE id = b.id) AS overAt
+		FROM Boot AS b, (SELECT NULL AS madeAt, NULL AS unsureUntil, NULL AS overAt) AS missing`
 	selectUnreachable = `SELECT coalesce(
 		(SELECT max(seq) FROM WorkerLeases WHERE workerType = ?1 AND seq > ?2),
 		(SELECT min(seq) FROM WorkerLeases WHERE workerType = ?1 AND seq < 1))`
@@ -96,11 +96,15 @@ const (
 		UNION ALL
 		SELECT (SELECT min(workerType) FROM WorkerLeases WHERE workerType > hop.name) FROM hop WHERE name IS NOT NULL)`
 	selectTypes = `WITH RECURSIVE ` + hop + ` SELECT name FROM hop WHERE name IS NOT NULL`
+	// The newest readAt of a head, up to a time.
+	selectNewestRead = `WITH RECURSIVE ` + hop + `, heads AS (SELECT (
+			SELECT readAt FROM WorkerLeases WHERE workerType = hop.name AND seq BETWEEN 1 AND ?1 ORDER BY seq DESC LIMIT 1) AS at FROM hop)
+		SELECT max(at) FROM heads WHERE at <= ?2`
 )
 
-// bootColumns are added to Boot when a row is first written: the schema of earlier versions
-// goes without, and they can use the file still.
-var bootColumns = []string{"madeAt", "skew", "unsureUntil", "overAt"}
+// bootColumns are those of Boot that no schema demands. madeAt is added when a row is first written, and the others
+// were by an earlier version.
+var bootColumns = []string{"madeAt", "unsureUntil", "overAt"}
 
 // creation are the statements that make an empty file a ledger.
 var creation = []string{
@@ -149,13 +153,25 @@ const (
 	rollbackGroup = "ROLLBACK"
 )
 
-// insertStatement inserts a record, whose values stand between two texts.
+// insertStatement inserts a record, whose values stand between two texts. The parameters after those of its columns are those of
+// below. Without the record that is to be below, and if the key is free, the key is NULL, which it can't be.
 func insertStatement(before, after string) string {
 	names, values := make([]string, len(columns)), make([]string, len(columns))
 	for i, c := range columns {
-		names[i], values[i] = fmt.Sprintf("%q", c.name), "?"
+		names[i], values[i] = fmt.Sprintf("%q", c.name), fmt.Sprintf("?%d", i+1)
 	}
+	n := len(columns)
+	values[1] = fmt.Sprintf(`CASE WHEN ?%d OR EXISTS (SELECT 1 FROM WorkerLeases WHERE workerType = ?1 AND seq = ?2
+		OR workerType = ?1 AND seq = ?2 - 1 AND kind = ?%d AND claim = ?%d AND instanceId = ?%d) THEN ?2 END`, n+1, n+2, n+3, n+4)
 	return "INSERT INTO WorkerLeases (" + strings.Join(names, ", ") + ")" + before + strings.Join(values, ", ") + after
+}
+
+// below are the last values of an insert: the record that must be below, unless it is nil.
+func below(prev *store.Record) []any {
+	if prev == nil {
+		return []any{true, nil, nil, nil}
+	}
+	return []any{false, string(prev.Kind), prev.Claim, prev.InstanceID}
 }
 
 // query reads all columns, in a file of this schema and in one of schema 1.
@@ -199,6 +215,7 @@ func establish(ctx context.Context, path string, anew bool) (err error) {
 	mode := "mode=rw"
 	if anew {
 		mode = "mode=rwc"
+		create(path)
 	}
 	db, err := connect(path, mode)
 	if err != nil {

@@ -42,11 +42,17 @@ func inspect(ctx context.Context, path string, readOnly bool) (found state, err 
 		if _, err := stat(filepath.Dir(named(path))); err != nil {
 			return isMissing, fmt.Errorf("directory of the file: %w", err)
 		}
-		return isMissing, nil
+		return isMissing, orphaned(path)
 	case err != nil:
 		return isMissing, err
+	case info.IsDir():
+		return isMissing, fmt.Errorf("%w: not a regular file: name one in that directory", store.ErrRefused)
 	case !info.Mode().IsRegular():
 		return isMissing, fmt.Errorf("%w: not a regular file", store.ErrRefused)
+	case info.Size() == 0:
+		if err := orphaned(path); err != nil {
+			return isMissing, err
+		}
 	}
 	target, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -88,6 +94,19 @@ func inspect(ctx context.Context, path string, readOnly bool) (found state, err 
 		return isMissing, errUnfinished
 	}
 	return look(ctx, path, lookForWriting, readOnly)
+}
+
+// orphaned refuses a file that is missing or empty whose log has records: it was moved, or lost, and the first who opens another in
+// its place removes the log, and with it the newest records. A new file is written before it has a log.
+func orphaned(path string) error {
+	log := named(path) + "-wal"
+	if info, err := stat(log); err != nil || info.Size() == 0 {
+		return nil
+	}
+	if info, err := stat(path); err == nil && info.Size() > 0 {
+		return nil // Another process has made it since the caller looked.
+	}
+	return fmt.Errorf("%w: the file is missing or empty, but its newest records are there, in %s: put the file back beside that; if its records may go, remove that first", store.ErrRefused, log)
 }
 
 // named is the path of a file that is missing, with the symbolic links to it followed.

@@ -7,47 +7,51 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"slices"
 	"time"
 
+	"github.com/slotlease/slotlease/internal/ledger"
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/storekit"
 )
 
 // line is a time line: what is added to the boot clock to have store time. The processes of
 // one boot must use the same one. Its row in the table Boot stands under a boot id.
 type line struct {
 	offset time.Duration
-	// madeAt is what the boot clock showed when the line began; unknown if an earlier
-	// version of this package made the row, unused if there is no row.
+	// madeAt is what the boot clock showed when the line began; unknown if an early version of
+	// this package made the row.
 	madeAt time.Duration
-	// skew is how far a line of the same boot may be from this one, by which work may be
-	// under way until store time unsureUntil.
-	skew        time.Duration
+	// unsureUntil is until when, by this line, a term by another one of the boot may be in force. Only
+	// an earlier version of this package has stored it; this one waits instead.
 	unsureUntil time.Time
-	// over, unless it is zero, is when the last term by this line is over, by its own time: the
-	// processes of the boot go by another since.
+	// over, unless it is zero, is when the last term by this line is over, by its own time: an earlier version has stored
+	// that the processes of the boot go by another since.
 	over time.Time
-	// apart is how far the line that is farthest from the wall clock is from this one, for a
-	// handle that only looks. It isn't stored.
-	apart time.Duration
 }
 
-const (
-	unknown time.Duration = math.MinInt64
-	unused  time.Duration = math.MinInt64 + 1
-)
+const unknown time.Duration = math.MinInt64
 
 // at is store time at a reading of the boot clock.
 func (n line) at(since time.Duration) time.Time { return time.UnixMicro(0).Add(n.offset).Add(since) }
+
+// sight is a line as a handle sees it. All but the line is only for one that reads.
+type sight struct {
+	line
+	unused bool           // No worker has chosen it yet.
+	apart  time.Duration  // how far the line that is farthest from the wall clock is from this one
+	skew   time.Duration  // how far store time may be from this line
+	doubt  *storekit.Flaw // why a worker would have to wait
+}
 
 var (
 	// errOtherLine: another process uses another time line just now.
 	errOtherLine = errors.New("another time line is in use")
 	// errLines: what shows which lines are in use is changing.
-	errLines = errors.New("the time line is just being chosen")
+	errLines = fmt.Errorf("%w: the time line is just being chosen", errChanged)
+	// errReanchored: the line of a handle is no longer that of the file.
+	errReanchored = fmt.Errorf("%w: store time was re-anchored while this handle was open: open it again", store.ErrRefused)
 )
-
-// errReanchored: the line of a handle is no longer that of the file.
-var errReanchored = fmt.Errorf("%w: store time was re-anchored while this handle was open: open it again", store.ErrRefused)
 
 // sameBoot is how close to each other two lines are that are taken for one: those of two
 // processes of one boot, which differ by how long each took to read its two clocks, or by how
@@ -55,50 +59,51 @@ var errReanchored = fmt.Errorf("%w: store time was re-anchored while this handle
 // clock makes it seem so, the line of the other boot is as good as a new one, to a second.
 const sameBoot = time.Second
 
-// enough is how many lines are kept without need.
+// enough is how many lines are kept.
 const enough = 64
 
 // lineOf is the line that this handle uses. The first time, a handle that may write chooses
 // it, and from then on holds a lock that shows it, until Close.
-func (l *Ledger) lineOf(ctx context.Context, f *file) (line, error) {
+func (l *Ledger) lineOf(ctx context.Context, f *file) (sight, error) {
 	if l.o.ReadOnly {
 		return l.foresee(ctx, f)
 	}
 	mine := l.line.Load()
 	if mine == nil {
-		return l.anchor(ctx, f)
+		n, err := l.anchor(ctx, f)
+		return sight{line: n}, err
 	}
 	rows, err := brief(ctx, f, func(ctx context.Context, conn *sql.Conn) (map[string]line, error) { return linesIn(ctx, conn) })
 	if err != nil {
-		return line{}, err
+		return sight{}, err
 	}
 	for _, row := range rows {
 		if row.offset == mine.offset {
-			now, err := l.sinceBoot()
-			row.inherit(rows, now)
-			return row, err
+			return sight{line: *mine}, nil
 		}
 	}
-	return line{}, errReanchored
+	return sight{}, errReanchored
 }
 
-// foresee is the line that a process would choose now. It writes nothing.
-func (l *Ledger) foresee(ctx context.Context, f *file) (line, error) {
+// foresee is the line that a process would choose now, or would have to wait for. It writes nothing.
+func (l *Ledger) foresee(ctx context.Context, f *file) (sight, error) {
 	rows, err := linesIn(ctx, f.db)
 	if err != nil {
-		return line{}, err
+		return sight{}, err
 	}
 	right, err := l.wallLine()
 	if err != nil {
-		return line{}, err
+		return sight{}, err
 	}
-	others := maps.Clone(rows)
 	n, isNew, err := l.choose(ctx, f, f.db, rows, right)
-	n.apart = n.farthest(others, right).offset - n.offset
-	if isNew {
-		n.madeAt = unused
+	if d, ok := errors.AsType[doubt](err); ok {
+		return sight{line: n, unused: isNew, doubt: &d.Flaw, skew: d.apart}, nil
 	}
-	return n, err
+	if err != nil {
+		return sight{}, err
+	}
+	rows, err = current(ctx, f.db, rows, rows[l.boot.id], right)
+	return sight{line: n, unused: isNew, apart: n.farthest(rows, right).offset - n.offset}, err
 }
 
 // anchor chooses the line of this handle, and holds it. All that bears on the choice is looked at
@@ -116,7 +121,6 @@ func (l *Ledger) anchor(ctx context.Context, f *file) (line, error) {
 		if err != nil {
 			return err
 		}
-		was := maps.Clone(rows)
 		if n, _, err = l.choose(ctx, f, tx, rows, right); err != nil {
 			return err
 		}
@@ -127,6 +131,7 @@ func (l *Ledger) anchor(ctx context.Context, f *file) (line, error) {
 			}
 			letGo = let
 		}
+		was := maps.Clone(rows)
 		n.take(rows, l.boot.id, right.madeAt)
 		if maps.Equal(rows, was) {
 			return nil
@@ -166,8 +171,10 @@ func (l *Ledger) wallLine() (line, error) {
 }
 
 // choose finds the line for a process that has none yet: one that is in use, else that of its
-// boot id, unless another has followed that, else one so close to the right one, which is made of the
-// wall clock, that it is as good. Else it takes the right one, and reports that.
+// boot id, else one so close to the right one, which is made of the wall clock, that it is as good, else
+// the right one, which is new. But while a term may be in force by another line of this boot, a command may
+// still work by that. Then the process takes that line, or waits: the error is a doubt, beside the line that it
+// would take.
 func (l *Ledger) choose(ctx context.Context, f *file, db rowser, rows map[string]line, right line) (n line, isNew bool, err error) {
 	now := right.madeAt
 	if l.boot.real {
@@ -175,46 +182,56 @@ func (l *Ledger) choose(ctx context.Context, f *file, db rowser, rows map[string
 		case err != nil:
 			return line{}, false, err
 		case len(used) > 1:
-			return line{}, false, fmt.Errorf("%w: %w", errChanged, errLines)
+			return line{}, false, errLines
 		case len(used) == 1:
-			n = used[0]
-			n.inherit(rows, now)
-			return n, false, nil
+			return used[0], false, used[0].unsure(rows, right, l.o.Path)
 		}
+	}
+	if rows, err = current(ctx, db, rows, rows[l.boot.id], right); err != nil {
+		return line{}, false, err
 	}
 	n, known := rows[l.boot.id]
 	if !known || n.madeAt > now || !n.over.IsZero() {
-		near, ok := nearest(rows, right)
-		n, isNew = near, !ok
-		n.madeAt, n.over = min(n.madeAt, now), time.Time{} // They may be those of an earlier boot.
+		n, known = nearest(rows, right)
+		n.madeAt = min(n.madeAt, now) // It may be that of an earlier boot.
 	}
-	n.inherit(rows, now)
-	return n, isNew, n.doubt(ctx, f, db, rows, now)
+	held, err := n.rivalTerms(ctx, f, db, rows, now)
+	switch {
+	case err != nil:
+		return line{}, false, err
+	case len(held) == 0:
+		return n, !known, n.unsure(rows, right, l.o.Path)
+	case len(held) == 1 && !known && held[0].apart(right) <= adoptable:
+		return held[0].line, false, held[0].unsure(rows, right, l.o.Path)
+	}
+	return n, !known, held[0].doubt(right, l.o.Path)
 }
 
-// take makes a line that of a boot id. The one that this had stays, if it may be of the same boot,
-// under an id that no boot has. Of more than enough lines, those that nothing depends on go: the
-// same for another boot id, whose processes find it by the wall clock, and those of other boots. A line
-// that began later than now is of another boot, which only now is sure, and goes at once.
-func (n line) take(rows map[string]line, id string, now time.Duration) {
-	if old, known := rows[id]; known && old.offset != n.offset && sharesBoot(n, old, now) {
-		rows[fmt.Sprint("line ", old.offset.Microseconds())] = old
+// current are the lines that show no less than what a record was read at: the others are those of another machine. Its
+// clock may be a little ahead of this one, which says no more than that such a record was read by now.
+// Where all are that of the process's boot id, it is trusted without a look at the records.
+func current(ctx context.Context, db rowser, rows map[string]line, own, right line) (map[string]line, error) {
+	if !slices.ContainsFunc(slices.Collect(maps.Values(rows)), func(n line) bool { return n.offset != own.offset }) {
+		return rows, nil
 	}
-	rows[id] = n
-	crowded := len(rows) > enough
-	for other, row := range rows {
-		same := row.offset == n.offset
-		if !same && row.madeAt > now {
-			delete(rows, other)
-			continue
-		}
-		if same {
-			row.over = time.Time{}
-			rows[other] = row
-		}
-		if crowded && other != id && row.over.IsZero() && (same || !sharesBoot(n, row, now)) {
-			delete(rows, other)
-		}
+	now := right.at(right.madeAt)
+	read, err := newestRead(ctx, db, now.Add(ledger.Ahead))
+	read = earlier(read, now)
+	rows = maps.Clone(rows)
+	maps.DeleteFunc(rows, func(_ string, row line) bool { return row.at(right.madeAt).Add(sameBoot).Before(read) })
+	return rows, err
+}
+
+// take makes a line that of a boot id, and removes the others of this boot, by which no term is in force. One
+// that began later than now is of another boot, which only now is sure, and goes, too.
+func (n line) take(rows map[string]line, id string, now time.Duration) {
+	maps.DeleteFunc(rows, func(_ string, row line) bool {
+		return row.offset != n.offset && (row.madeAt > now || sharesBoot(n, row, now))
+	})
+	n.unsureUntil, n.over = time.Time{}, time.Time{}
+	if rows[id] = n; len(rows) > enough {
+		clear(rows) // Those of other boots, and of other boot ids with this line, which they find by the wall clock.
+		rows[id] = n
 	}
 }
 
@@ -222,7 +239,7 @@ func (n line) take(rows map[string]line, id string, now time.Duration) {
 func nearest(rows map[string]line, n line) (near line, ok bool) {
 	near, apart := n, sameBoot+1
 	for _, row := range rows {
-		if d := (row.offset - n.offset).Abs(); d < apart {
+		if d := row.apart(n); d < apart {
 			near, apart = row, d
 		}
 	}

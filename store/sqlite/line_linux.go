@@ -45,7 +45,7 @@ func holdLine(f files, n line) (letGo func(), err error) {
 	}
 	switch err := ofd(u.lock, unix.F_OFD_SETLK, unix.F_RDLCK, at, 1, nil); {
 	case errors.Is(err, unix.EAGAIN), errors.Is(err, unix.EACCES):
-		return nil, fmt.Errorf("%w: %w", errChanged, errLines)
+		return nil, errLines
 	case errors.Is(err, unix.EINVAL):
 		return func() {}, nil // The kernel has no such locks.
 	case err != nil:
@@ -106,7 +106,7 @@ func usedLines(f files, rows map[string]line) (used []line, err error) {
 		}
 	}
 	if len(left) > 0 {
-		return nil, fmt.Errorf("%w: %w", errChanged, errLines)
+		return nil, errLines
 	}
 	return used, nil
 }
@@ -137,10 +137,9 @@ func heldBytes(u *usage, first, count int64) (held []int64, err error) {
 	return append(append(below, begin), above...), err
 }
 
-// claimLines keeps all processes from using any line of a ledger, until release is called, which
-// may have the caller hold one. It returns ErrInUse if one is in use, unless only the caller holds
-// it, or if another handle of this process is open.
-func claimLines(f files, holds bool) (release func(n line, hold bool) (letGo func()), err error) {
+// claimLines keeps all processes from using any line of a ledger, until release is called. It returns ErrInUse if one is in
+// use, unless only the caller holds it, or if another handle of this process is open.
+func claimLines(f files, holds bool) (release func(), err error) {
 	u, err := usageOf(f)
 	if err != nil {
 		return nil, err
@@ -159,20 +158,5 @@ func claimLines(f files, holds bool) (release func(n line, hold bool) (letGo fun
 		return nil, fmt.Errorf("claim the time lines: %w", err)
 	}
 	u.line, u.holds = claimedLines, 1
-	return func(n line, hold bool) (letGo func()) {
-		if !hold {
-			u.letGo(f)()
-			return nil
-		}
-		u.mu.Lock()
-		defer u.mu.Unlock()
-		u.line = byteOf(n)
-		_ = ofd(u.lock, unix.F_OFD_SETLK, unix.F_RDLCK, u.line, 1, nil)
-		for _, r := range [][2]int64{{linesFirst, u.line}, {u.line + 1, linesFirst + linesCount}} {
-			if r[0] < r[1] {
-				_ = ofd(u.lock, unix.F_OFD_SETLK, unix.F_UNLCK, r[0], r[1]-r[0], nil)
-			}
-		}
-		return u.letGo(f)
-	}, nil
+	return u.letGo(f), nil
 }

@@ -2,7 +2,9 @@ package sqlite
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"sync"
 	"testing"
@@ -90,6 +92,23 @@ func TestALedgerIsNotReanchoredWhileAnotherProcessGoesByItsTime(t *testing.T) {
 	wantBetween(t, l, hire(t, path))
 }
 
+// A worker of an earlier version goes by the line that it has noted the doubt of, and goes on by it.
+func TestWhatEndsADoubtOfAnEarlierVersionLeavesTheLineInUse(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ledger.db")
+	earlier := open(t, Options{Path: path})
+	until := now(t, earlier).Time.Add(time.Hour)
+	execute(t, raw(t, path), `ALTER TABLE Boot ADD COLUMN unsureUntil INTEGER`, `UPDATE Boot SET unsureUntil = `+strconv.FormatInt(until.UnixMilli(), 10))
+	l := open(t, Options{Path: path})
+	_, err := l.Now(t.Context())
+	documenttest.Says(t, "Now()", err, nil, byEarlier)
+	statement := regexp.MustCompile(`sqlite3 \S+ "([^"]+)"`).FindStringSubmatch(fmt.Sprint(err))
+	execute(t, raw(t, path), statement[1])
+	first := now(t, l).Time
+	if then := now(t, earlier).Time; then.Sub(first).Abs() > time.Minute {
+		t.Errorf("times = %v, and %v of the worker that was there, want the same line", first, then)
+	}
+}
+
 // While it is being re-anchored, a worker that starts waits, and then goes by the new time.
 func TestAWorkerThatStartsWhileALedgerIsReanchoredWaits(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ledger.db")
@@ -109,7 +128,7 @@ func TestAWorkerThatStartsWhileALedgerIsReanchoredWaits(t *testing.T) {
 		t.Errorf("a worker read %v, want it to wait", at)
 	case <-time.After(100 * time.Millisecond):
 	}
-	release(line{}, false)
+	release()
 	must(t, "Reanchor()", func() error {
 		select {
 		case <-answered:
@@ -171,6 +190,7 @@ func TestAHandleHoldsItsTimeLineUntilCloseThoughItsConnectionIsInterrupted(t *te
 func TestALineStaysKnownWhenItsProcessesJoinAnother(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ledger.db")
 	open := func(id string, ahead time.Duration) *Ledger {
+		t.Helper()
 		l := open(t, Options{Path: path, Clock: clocks.Skewed(clock.New(), ahead)})
 		l.boot.id = id
 		return l
@@ -180,28 +200,28 @@ func TestALineStaysKnownWhenItsProcessesJoinAnother(t *testing.T) {
 	must(t, "Append()", first.Append(t.Context(), term))
 	must(t, "Close()", first.Close(t.Context())) // as if killed
 
-	second := open("second", 0)
-	if s := now(t, second); (s.Skew - time.Hour).Abs() > time.Minute {
-		t.Fatalf("stamp of the second line = %+v, want a skew of an hour", s)
+	waits := func(l *Ledger) {
+		t.Helper()
+		documenttest.Says(t, "Now()", documenttest.ErrorOf(l.Now(t.Context())), nil, "store time is in doubt for ", `the lease of "job" in record 1`)
 	}
-	again := open("first", time.Hour)
-	wantAt, got := now(t, second), now(t, again)
-	if got.Skew != wantAt.Skew || got.Time.Sub(wantAt.Time) > time.Minute {
-		t.Errorf("stamp of the first process = %+v, want it to join the second's %+v", got, wantAt)
+	second := open("second", 0)
+	waits(second)
+	again := open("first", 0)
+	own, joined := now(t, again).Time, now(t, second).Time
+	if own.Before(term.WindowStart) || joined.Before(own) || joined.Sub(own) > time.Minute {
+		t.Errorf("times = %v, then %v, want those of the first line: it is in use again", own, joined)
 	}
 	must(t, "Close()", again.Close(t.Context()))
 	must(t, "Close()", second.Close(t.Context()))
 
-	third := open("third", 2*time.Second)
+	third := open("third", 0)
+	waits(third)
 	_, err := third.Reanchor(t.Context())
-	documenttest.Says(t, "Reanchor()", err, ErrInUse, `"job" until `, "that the machine's clock showed before it was set")
-	if s := now(t, third); (s.Skew - time.Hour).Abs() > time.Minute {
-		t.Errorf("stamp of a third line = %+v, want a skew of an hour", s)
-	}
+	documenttest.Says(t, "Reanchor()", err, ErrInUse, `"job" until `)
 	must(t, "Append()", third.Append(t.Context(), ended(term, store.KindRelease)))
 	must(t, "Reanchor() after the release", documenttest.ErrorOf(third.Reanchor(t.Context())))
-	if s := now(t, third); s.Skew != 0 {
-		t.Errorf("stamp of a line that was anchored anew = %+v, want no skew", s)
+	if s := now(t, third); s.Time.After(time.Now()) {
+		t.Errorf("stamp of a line that was anchored anew = %+v, want the wall clock's", s)
 	}
 }
 
@@ -222,12 +242,12 @@ func TestALineIsHeldOnlyInTheTransactionThatTakesIt(t *testing.T) {
 	must(t, "BeginTx()", err)
 	_, err = writing.ExecContext(t.Context(), lockBoot)
 	must(t, "lockBoot", err)
-	skews := make(chan time.Duration, 2)
+	ahead := make(chan time.Duration, 2)
 	for range 2 {
 		one := hire(t, path)
 		go func() {
-			_, skew := one.now(t)
-			skews <- skew
+			at, _ := one.now(t)
+			ahead <- time.Until(at)
 		}()
 	}
 	f, err := filesAt(path, true)
@@ -239,8 +259,8 @@ func TestALineIsHeldOnlyInTheTransactionThatTakesIt(t *testing.T) {
 	}
 	must(t, "Rollback()", writing.Rollback())
 	for range 2 {
-		if skew := <-skews; (skew - 5*time.Second).Abs() > time.Second {
-			t.Errorf("skew of a worker that starts with another = %v, want about 5s: a term is in force by the other line", skew)
+		if by := <-ahead; (by - 5*time.Second).Abs() > 2*time.Second {
+			t.Errorf("the time of a worker that starts with another is %v ahead, want about 5s: a term is in force by that line", by)
 		}
 	}
 }
@@ -270,27 +290,22 @@ func TestALineThatTwoHandlesHoldIsHeldUntilBothHaveLetGo(t *testing.T) {
 }
 
 // The same with processes, of which each holds its line while it lives.
-func TestAProcessThatReturnsToItsOwnLineAllowsForTheOneThatWasInUseSince(t *testing.T) {
+func TestProcessesThatReturnTakeTheLineThatWasInUseSince(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ledger.db")
 	t.Setenv(bootVar, "private")
 	one := hire(t, path)
 	one.now(t)
 	one.end()
 	l := open(t, Options{Path: path, Clock: clocks.Skewed(clock.New(), 5*time.Second)})
-	s := now(t, l)
-	must(t, "Append()", l.Append(t.Context(), granted(1, s.Time.Add(-time.Minute).Truncate(time.Millisecond), time.Hour)))
+	before := now(t, l).Time
+	must(t, "Append()", l.Append(t.Context(), granted(1, before.Add(-time.Minute).Truncate(time.Millisecond), time.Hour)))
 	must(t, "Close()", l.Close(t.Context()))
-
-	again := hire(t, path)
-	at, skew := again.now(t)
-	if d := (skew - 5*time.Second).Abs(); d > time.Second || at.After(s.Time) {
-		t.Errorf("time = %v ± %v, want its own line, which is 5s behind %v, with a skew of that", at, skew, s.Time)
-	}
-	// A process that joins it doesn't take its time for exact.
 	for _, id := range []string{"private", "another"} {
 		t.Setenv(bootVar, id)
-		if _, joined := hire(t, path).now(t); joined != skew {
-			t.Errorf("skew of %s, which joins it = %v, want %v", id, joined, skew)
+		at, _ := hire(t, path).now(t)
+		if at.Before(before) {
+			t.Errorf("time of %s = %v, want it after %v", id, at, before)
 		}
+		before = at
 	}
 }

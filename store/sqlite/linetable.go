@@ -52,8 +52,6 @@ func linesIn(ctx context.Context, db rowser) (lines map[string]line, err error) 
 				n.offset, foreign = d, !bounded
 			case names[i] == "madeAt" && bounded:
 				n.madeAt = d
-			case names[i] == "skew" && bounded:
-				n.skew = d
 			case names[i] == "unsureUntil":
 				n.unsureUntil = store.FromMillis(number)
 			case names[i] == "overAt":
@@ -87,35 +85,37 @@ func micros(n int64) (d time.Duration, bounded bool) {
 
 // putLines stores all lines, in place of those that are there.
 func putLines(ctx context.Context, tx *sql.Tx, lines map[string]line) error {
-	for _, c := range bootColumns {
-		var there bool
-		if err := tx.QueryRowContext(ctx, selectBootColumn, c).Scan(&there); err != nil {
-			return err
-		}
-		if there {
-			continue
-		}
-		if _, err := tx.ExecContext(ctx, fmt.Sprintf("ALTER TABLE Boot ADD COLUMN %s INTEGER", c)); err != nil {
-			return err
-		}
-	}
-	if _, err := tx.ExecContext(ctx, "DELETE FROM Boot"); err != nil {
+	var there bool
+	if err := tx.QueryRowContext(ctx, selectMadeAt).Scan(&there); err != nil {
 		return err
 	}
+	statements := []string{addMadeAt, "DELETE FROM Boot"}
+	if there {
+		statements = statements[1:]
+	}
+	for _, s := range statements {
+		if _, err := tx.ExecContext(ctx, s); err != nil {
+			return err
+		}
+	}
 	for id, n := range lines {
-		var madeAt, skew, until, over any
+		var madeAt any
 		if n.madeAt >= 0 {
 			madeAt = n.madeAt.Microseconds()
 		}
-		if n.skew > 0 {
-			skew, until = n.skew.Microseconds(), n.unsureUntil.UnixMilli()
-		}
-		if !n.over.IsZero() {
-			over = n.over.UnixMilli()
-		}
-		if _, err := tx.ExecContext(ctx, insertLine, id, n.offset.Microseconds(), madeAt, skew, until, over); err != nil {
+		if _, err := tx.ExecContext(ctx, insertLine, id, n.offset.Microseconds(), madeAt); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// newestRead is when the newest of all worker types' heads was read, by its worker, up to a time.
+func newestRead(ctx context.Context, db rowser, until time.Time) (time.Time, error) {
+	found, err := rows(ctx, db, func(r *sql.Rows) (at sql.NullInt64, err error) { err = r.Scan(&at); return at, err },
+		selectNewestRead, int64(store.MaxSeq), until.UnixMilli())
+	if err != nil || !found[0].Valid {
+		return time.Time{}, err
+	}
+	return store.FromMillis(found[0].Int64), nil
 }

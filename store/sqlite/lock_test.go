@@ -73,7 +73,7 @@ func TestALockHeldTooLongIsAnUnknownOutcome(t *testing.T) {
 	l := open(t, Options{Path: path, BusyTimeout: 20 * time.Millisecond})
 	release := hold(t, path)
 	err := l.Append(t.Context(), storetest.Grant("job", 31))
-	documenttest.Says(t, "Append()", err, nil, "busy: locked by another process for 20ms")
+	documenttest.Says(t, "Append()", err, store.ErrNotStored, "busy: locked by another process for 20ms")
 	for _, known := range []error{store.ErrConflict, store.ErrInvalid, store.ErrRefused, store.ErrDenied} {
 		if errors.Is(err, known) {
 			t.Errorf("Append() = %v, which is %v: want an unknown outcome", err, known)

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/internal/documenttest"
 	"github.com/slotlease/slotlease/testutil/storetest"
@@ -198,6 +199,7 @@ func (c *child) end(t *testing.T) {
 }
 
 func TestProcessesThatCreateOrUpgradeTheFileAtOnceShareIt(t *testing.T) {
+	suites.Prove(t, "it starts many processes")
 	for name, c := range map[string]struct {
 		path  func(t *testing.T) string
 		types []string // that are there before

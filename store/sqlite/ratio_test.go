@@ -68,7 +68,7 @@ func BenchmarkLoneAppend(b *testing.B) {
 	compare(b,
 		func(n int64) error { return l.Append(ctx, storetest.Grant("job", n)) },
 		func(n int64) error {
-			_, err := all[0].ExecContext(ctx, rowOf(b, storetest.Grant("other", n))...)
+			_, err := all[0].ExecContext(ctx, append(rowOf(b, storetest.Grant("other", n)), below(nil)...)...)
 			return err
 		})
 }

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/slotlease/slotlease/internal/terms"
+	"github.com/slotlease/slotlease/internal/ledger"
 	"github.com/slotlease/slotlease/store"
 )
 
@@ -73,33 +73,29 @@ func (l *Ledger) reanchor(ctx context.Context, f *file, change bool) (a Anchor, 
 	if l.boot.id == "" {
 		return Anchor{}, fmt.Errorf("store time is the wall clock on this system, so set that instead: %w", errors.ErrUnsupported)
 	}
-	var now line
-	kept := l.line.Load()
+	release := func() {}
 	if l.boot.real {
-		release, inUse := claimLines(f.files, kept != nil)
-		if inUse != nil {
-			return Anchor{}, inUse
+		if release, err = claimLines(f.files, l.line.Load() != nil); err != nil {
+			return Anchor{}, err
 		}
-		defer func() {
-			n := kept
-			if err == nil && change {
-				n = &now
-			}
-			if n == nil {
-				release(line{}, false)
-				return
-			}
-			l.mu.Lock()
-			defer l.mu.Unlock()
-			l.letGo = release(*n, true)
-		}()
 	}
+	defer func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.letGo = nil // The handle holds no line until it reads the time again.
+		l.line.Store(nil)
+		release()
+	}()
 	err = inTransaction(ctx, f.db, func(tx *sql.Tx) error {
 		lines, err := linesIn(ctx, tx)
 		if err != nil {
 			return err
 		}
-		if now, err = l.wallLine(); err != nil {
+		now, err := l.wallLine()
+		if err != nil {
+			return err
+		}
+		if lines, err = current(ctx, tx, lines, lines[l.boot.id], now); err != nil {
 			return err
 		}
 		since := now.madeAt
@@ -110,17 +106,14 @@ func (l *Ledger) reanchor(ctx context.Context, f *file, change bool) (a Anchor, 
 		old = old.farthest(lines, now)
 		a = Anchor{StoreTime: old.at(since).UTC(), WallTime: now.at(since).UTC()}
 		others := []line{old}
-		for _, id := range now.rivals(lines, since) {
-			others = append(others, lines[id])
+		for _, other := range now.rivals(lines, since) {
+			others = append(others, other)
 		}
 		if err := idle(ctx, f, tx, &a, others, since); err != nil || !change {
 			return err
 		}
 		return putLines(ctx, tx, map[string]line{l.boot.id: now})
 	})
-	if err == nil && change {
-		l.line.Store(&now)
-	}
 	return a, err
 }
 
@@ -139,13 +132,13 @@ func idle(ctx context.Context, f *file, tx *sql.Tx, a *Anchor, lines []line, sin
 	var busy []string
 	name := ""
 	for _, t := range all {
-		s := terms.Read(t.records, t.whole, a.WallTime, time.Time{})
+		s := ledger.Read(t.records, t.whole, a.WallTime)
 		switch why := keeps(t, s, a.WallTime, lines, since); {
 		case why != "":
 			busy = append(busy, why)
 			name = cmp.Or(name, s.Head.WorkerType)
-		case !terms.Obeyable(s.Head) || !s.Head.WindowEnd.After(a.WallTime):
-		case terms.Poison(s.Head, a.WallTime, terms.Ahead, terms.Longest) != nil:
+		case !ledger.Obeyable(s.Head) || !s.Head.WindowEnd.After(a.WallTime):
+		case ledger.Poison(s.Head, a.WallTime, ledger.Ahead, ledger.Longest) != nil:
 			a.Implausible = append(a.Implausible, s.Head)
 		default:
 			a.Ahead = append(a.Ahead, s.Head)
@@ -163,18 +156,14 @@ func idle(ctx context.Context, f *file, tx *sql.Tx, a *Anchor, lines []line, sin
 }
 
 // keeps is what keeps a ledger from being re-anchored: a term of a worker type that is in force by
-// the first of some lines, the wall clock, or another line, or what can't be read; or empty.
-func keeps(t tail, wall terms.State, at time.Time, lines []line, since time.Duration) string {
-	text := func(r store.Record, by string) string {
-		return fmt.Sprintf("%q until %s%s (record %d)", r.WorkerType, store.Format(r.WindowEnd), by, r.Seq)
+// one of some lines or by the wall clock, or what can't be read; or empty.
+func keeps(t tail, wall ledger.State, at time.Time, lines []line, since time.Duration) string {
+	in := wall.InForce(at, 0)
+	for _, n := range lines {
+		in = append(in, n.granted(t, since)...)
 	}
-	if in := append(lines[0].granted(t, since), wall.InForce(at, 0)...); len(in) > 0 {
-		return text(in[0], "")
-	}
-	for _, n := range lines[1:] {
-		if in := n.granted(t, since); len(in) > 0 {
-			return text(in[0], " by a time that the machine's clock showed before it was set")
-		}
+	if len(in) > 0 {
+		return fmt.Sprintf("%q until %s (record %d)", in[0].WorkerType, store.Format(in[0].WindowEnd), in[0].Seq)
 	}
 	unread := wall.Unread
 	for _, n := range lines {

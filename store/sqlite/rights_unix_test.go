@@ -24,11 +24,11 @@ func TestMissingRightsAreSaidPlainly(t *testing.T) {
 		dir, file os.FileMode // 0 for no file
 		says      string
 	}{
-		"no right to create the file":     {0o555, 0, "no right to write in "},
+		"no right to create the file":     {0o555, 0, "no right to write "},
 		"no right to write the file":      {0o777, 0o444, "the process must be able to write the file"},
 		"no right to the file":            {0o777, 0o200, "no right to read and write the file"},
 		"no right to enter the directory": {0o600, 0o666, "permission denied"},
-		"no right to write the directory": {0o555, 0o666, "able to write the file and its directory"},
+		"no right to write the directory": {0o555, 0o666, "no right to write "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			top, dir, path := place(t)

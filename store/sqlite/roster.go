@@ -16,6 +16,9 @@ var _ store.Roster = (*Ledger)(nil)
 // 100 KiB, if JSON takes 6 bytes for each of its characters.
 const maxPresence = 128 << 10
 
+// rosterPiece is how many presences are read at once.
+const rosterPiece = 100
+
 // The statements on Roster. A batch is one of them, with the batch as JSON, so that appends wait for as
 // little as possible. It names the key because what a foreign index takes for equal must not be replaced.
 const (
@@ -23,8 +26,10 @@ const (
 	upsertRoster = `INSERT INTO Roster (workerType, id, presence) SELECT value ->> 'workerType', value ->> 'id', value FROM json_each(?1) WHERE true
 		ON CONFLICT (workerType, id) DO UPDATE SET presence = excluded.presence`
 	deleteRoster = `DELETE FROM Roster WHERE workerType = ?1 AND id IN (SELECT value FROM json_each(?2))`
-	selectRoster = `SELECT workerType, id, presence FROM Roster WHERE octet_length(presence) <= ?1`
-	findRoster   = `SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND lower(name) = 'roster'`
+	// Each text is below each blob. Like the limit of a ledger's statements, that of a piece is no parameter alone.
+	selectRoster = `SELECT workerType, id, iif(octet_length(presence) <= ?4, presence, NULL) FROM Roster
+		WHERE (workerType, id) > (?2, ?3) AND workerType <= iif(?1 = '', x'', ?1) ORDER BY workerType, id LIMIT ?5 + 0`
+	findRoster = `SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND lower(name) = 'roster'`
 )
 
 // Attend stores presences in place of those with their keys, in one transaction. It adds the table if the file
@@ -68,24 +73,32 @@ func (l *Ledger) Leave(ctx context.Context, workerType string, ids []string) err
 	return err
 }
 
-// Presences lists the presences of a worker type, or of all.
+// Presences lists the presences of a worker type, or of all. It reads them in pieces, between which appends have their turn.
 func (l *Ledger) Presences(ctx context.Context, workerType string) ([]store.Presence, error) {
-	statement, args := selectRoster, []any{maxPresence}
-	if workerType != "" {
-		statement, args = statement+` AND workerType = ?2`, append(args, workerType)
-	}
-	return reads(ctx, l, "presences", cmp.Or(workerType, l.o.Path), onRoster(func(ctx context.Context, conn *sql.Conn, there bool) (all []store.Presence, err error) {
-		if !there {
-			return nil, nil
-		}
-		found, err := rows(ctx, conn, scanPresence, statement+` ORDER BY workerType, id`, args...)
-		for _, p := range found {
-			if p != nil {
-				all = append(all, *p)
+	return reads(ctx, l, "presences", cmp.Or(workerType, l.o.Path), func(ctx context.Context, f *file) (all []store.Presence, err error) {
+		last := rosterRow{workerType: workerType}
+		next := onRoster(func(ctx context.Context, conn *sql.Conn, there bool) (piece []rosterRow, err error) {
+			if !there {
+				return nil, nil
 			}
+			return rows(ctx, conn, scanPresence, selectRoster, workerType, last.workerType, last.id, maxPresence, rosterPiece)
+		})
+		for {
+			piece, err := next(ctx, f)
+			if err != nil {
+				return nil, err
+			}
+			for _, row := range piece {
+				if row.presence != nil {
+					all = append(all, *row.presence)
+				}
+			}
+			if len(piece) < rosterPiece {
+				return all, nil
+			}
+			last = piece[len(piece)-1]
 		}
-		return all, err
-	}))
+	})
 }
 
 // onRoster is act on the connection of a file. It is told whether the table is there, because files of earlier
@@ -103,16 +116,21 @@ func onRoster[T any](act func(ctx context.Context, conn *sql.Conn, there bool) (
 	}
 }
 
-// scanPresence reads a row of Roster: nil if it can't be decoded, is invalid, or contradicts its key.
-func scanPresence(r *sql.Rows) (*store.Presence, error) {
-	var workerType, id, text string
-	if err := r.Scan(&workerType, &id, &text); err != nil {
-		return nil, err
+// rosterRow is a row of Roster: its key, and its presence unless that can't be decoded, is invalid, or contradicts the key.
+type rosterRow struct {
+	workerType, id string
+	presence       *store.Presence
+}
+
+func scanPresence(r *sql.Rows) (row rosterRow, err error) {
+	var text sql.NullString
+	if err := r.Scan(&row.workerType, &row.id, &text); err != nil {
+		return row, err
 	}
 	var p store.Presence
-	if json.Unmarshal([]byte(text), &p) != nil || p.WorkerType != workerType || p.ID != id || p.Check() != nil {
-		return nil, nil //nolint:nilnil // It is passed over.
+	if json.Unmarshal([]byte(text.String), &p) == nil && p.WorkerType == row.workerType && p.ID == row.id && p.Check() == nil {
+		p = p.Truncated()
+		row.presence = &p
 	}
-	p = p.Truncated()
-	return &p, nil
+	return row, nil
 }

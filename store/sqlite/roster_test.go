@@ -201,3 +201,15 @@ func TestATableThatIsNoRosterIsNamedByItsFile(t *testing.T) {
 		t.Errorf("Presences() of a file whose table Roster is another = %v, want an error that names the file", err)
 	}
 }
+
+// Foreign rows, and those of other types, are passed over, and a piece that has nothing else isn't the end.
+func TestARosterIsReadInPieces(t *testing.T) {
+	l := open(t, Options{Path: filepath.Join(t.TempDir(), "ledger.db")})
+	must(t, "Attend()", l.Attend(t.Context(), []store.Presence{storetest.Presence("job", "a"), storetest.Presence("job", "zz"), storetest.Presence("mail", "b")}))
+	execute(t, raw(t, l.o.Path), fmt.Sprintf(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d)
+		INSERT INTO Roster SELECT 'job', printf('m%%04d', i), iif(i %% 2, 'foreign', NULL) FROM n`, 3*rosterPiece))
+	documenttest.Equal(t, "roster of all", strings.Join(rosterOf(t, l), " "), "a zz b")
+	got, err := l.Presences(t.Context(), "job")
+	must(t, "Presences(job)", err)
+	documenttest.Equal(t, "roster of a type", len(got), 2)
+}

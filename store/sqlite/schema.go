@@ -5,7 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 	"math"
-	"slices"
+	"regexp"
 	"strings"
 
 	code "modernc.org/sqlite/lib"
@@ -96,11 +96,11 @@ func intruder(ctx context.Context, db querier) (schema int64, err error) {
 		return 0, rebuilt(fmt.Sprintf("primary key of Boot %q, want %q", bootKey.String, "id"))
 	}
 	if !found.Valid {
-		i := slices.IndexFunc(wordsOf(text.String), func(w string) bool { return slices.Contains(constraining, w) })
-		if i < 0 {
+		constraint := constraining.FindStringSubmatch(quoted.ReplaceAllString(text.String, " "))
+		if constraint == nil {
 			return schema, nil
 		}
-		found.String = "the constraint " + wordsOf(text.String)[i]
+		found.String = "the constraint " + strings.ToUpper(constraint[1])
 	}
 	return 0, fault.Flaw{
 		Check: store.CheckConstraints, What: found.String + " isn't a ledger's, and may keep records out or change them",
@@ -132,38 +132,9 @@ func rebuilt(why string) error {
 	}.Refuse()
 }
 
-// constraining are the words of a table's text by which it constrains records in a way that
-// no index or column shows.
-var constraining = []string{"CHECK", "REFERENCES", "CONFLICT", "COLLATE"}
-
-// wordsOf are the words of an SQL text, in upper case, without what is quoted or a comment.
-func wordsOf(text string) []string {
-	var plain strings.Builder
-	for i := 0; i < len(text); {
-		begin, end := text[i:i+1], ""
-		switch {
-		case strings.HasPrefix(text[i:], "--"):
-			begin, end = "--", "\n"
-		case strings.HasPrefix(text[i:], "/*"):
-			begin, end = "/*", "*/"
-		case strings.ContainsAny(begin, "'\"`"):
-			end = begin
-		case begin == "[":
-			end = "]"
-		}
-		i += len(begin)
-		if end == "" {
-			plain.WriteString(begin)
-			continue
-		}
-		plain.WriteByte(' ')
-		if n := strings.Index(text[i:], end); n >= 0 {
-			i += n + len(end)
-		} else {
-			i = len(text)
-		}
-	}
-	return strings.FieldsFunc(strings.ToUpper(plain.String()), func(r rune) bool {
-		return r != '_' && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r < 0x80
-	})
-}
+// quoted is what has no words in an SQL text: texts, names in quotes, and comments. constraining finds a word by which a table
+// constrains records in a way that no index or column shows.
+var (
+	quoted       = regexp.MustCompile("(?s)--[^\\n]*|/\\*.*?(?:\\*/|$)|'[^']*(?:'|$)|\"[^\"]*(?:\"|$)|`[^`]*(?:`|$)|\\[[^\\]]*(?:\\]|$)")
+	constraining = regexp.MustCompile(`(?:^|[^\w\x{80}-\x{10FFFF}])((?i:CHECK|REFERENCES|CONFLICT|COLLATE))(?:[^\w\x{80}-\x{10FFFF}]|$)`)
+)

@@ -195,7 +195,7 @@ func TestATableOfTimeLinesThatWasRebuiltOtherwiseIsRefused(t *testing.T) {
 			execute(t, db, "ALTER TABLE Boot RENAME TO was")
 			if c.id != "" {
 				execute(t, db, "CREATE TABLE Boot ("+strings.Join([]string{c.id, c.offset, c.madeAt, rest}, ", ")+")",
-					"INSERT INTO Boot (id, wallOffset, skew) SELECT id, wallOffset, skew FROM was")
+					"INSERT INTO Boot (id, wallOffset) SELECT id, wallOffset FROM was")
 			}
 			execute(t, db, "DROP TABLE was")
 			must(t, "Close()", db.Close())

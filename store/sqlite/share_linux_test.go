@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/internal/documenttest"
 	"github.com/slotlease/slotlease/testutil/storetest"
@@ -152,6 +153,7 @@ func TestAnOperationThatWaitsUsesNoConnectionThatWasNotChecked(t *testing.T) {
 
 // The last process to close a ledger removes its log, and drops its lock just after.
 func TestProcessesThatCloseAndOpenAtOnceAreNotRefused(t *testing.T) {
+	suites.Prove(t, "it starts many processes")
 	path := grown(t)
 	var children []*child
 	for i := range 4 {

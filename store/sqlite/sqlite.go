@@ -16,6 +16,7 @@ import (
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/internal/fault"
 	"github.com/slotlease/slotlease/store/internal/gather"
+	"github.com/slotlease/slotlease/store/storekit"
 )
 
 // DefaultBusyTimeout is how long an operation waits for other processes.
@@ -27,7 +28,7 @@ type Options struct {
 	// see store/memory.
 	Path string
 	// BusyTimeout is how long an operation waits for the file's write lock while
-	// another process holds it. After that the outcome is unknown. The end of the
+	// another process holds it. After that it fails, and has stored nothing (store.ErrNotStored). The end of the
 	// operation's context ends the wait at once. Default DefaultBusyTimeout.
 	BusyTimeout time.Duration
 	// ReadOnly opens the ledger for reading: the file is never created or changed,
@@ -77,17 +78,17 @@ type Ledger struct {
 	// unshared is ErrUnshared and what was found, once it was, or nil.
 	unshared error
 	// As of the newest stamp: how far the wall clock is ahead of store time, or 0 if that is
-	// little; and how uncertain store time is until when, or 0.
-	apart, skew time.Duration
-	unsureUntil time.Time
-	calls       sync.WaitGroup // calls under way; grows only under mu while not closed
+	// little; and what workers would have to wait for, or nil.
+	apart time.Duration
+	doubt *storekit.Flaw
+	calls sync.WaitGroup // calls under way; grows only under mu while not closed
 }
 
 var (
-	_ store.Ledger  = (*Ledger)(nil)
-	_ store.Pager   = (*Ledger)(nil)
-	_ store.Warner  = (*Ledger)(nil)
-	_ store.Watcher = (*Ledger)(nil)
+	_ store.Ledger   = (*Ledger)(nil)
+	_ store.Follower = (*Ledger)(nil)
+	_ store.Pager    = (*Ledger)(nil)
+	_ store.Watcher  = (*Ledger)(nil)
 )
 
 // Open checks the options and, if it exists, the file. The first operation creates a
@@ -157,6 +158,18 @@ func prepare(o Options) (*Ledger, error) {
 // store.ErrRefused, and stores nothing, if the ledger goes by another time by now than the one
 // that this handle has read.
 func (l *Ledger) Append(ctx context.Context, r store.Record) error {
+	return l.append(ctx, r, nil)
+}
+
+// AppendAfter is Append above a record that the caller knows. Both are looked at in the transaction that stores r.
+func (l *Ledger) AppendAfter(ctx context.Context, r, prev store.Record) error {
+	if err := store.CheckAfter(r, prev); err != nil {
+		return fmt.Errorf("sqlite: append: %w", err)
+	}
+	return l.append(ctx, r, &prev)
+}
+
+func (l *Ledger) append(ctx context.Context, r store.Record, prev *store.Record) error {
 	if err := r.Check(); err != nil {
 		return fmt.Errorf("sqlite: append: %w", err)
 	}
@@ -164,7 +177,11 @@ func (l *Ledger) Append(ctx context.Context, r store.Record) error {
 	if err != nil {
 		return fmt.Errorf("sqlite: append: %w", err)
 	}
-	if err := l.enqueue(ctx, r.Kind, values); err != nil {
+	err = l.enqueue(ctx, r.Kind, append(values, below(prev)...))
+	if prev != nil && isBelow(err) {
+		err = store.WentBack(*prev)
+	}
+	if err != nil {
 		return fmt.Errorf("sqlite: append %s: %w", store.Key(r.WorkerType, r.Seq), err)
 	}
 	return nil

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/slotlease/slotlease/internal/race"
+	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/internal/documenttest"
 	"github.com/slotlease/slotlease/testutil/storetest"
@@ -25,8 +26,8 @@ func TestTheLedgerKeepsTheContractOfAStore(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) storetest.Harness {
 		path := filepath.Join(t.TempDir(), "ledger.db")
 		rounds := 400 // make soak runs 1,000.
-		if testing.Short() || race.Enabled {
-			rounds = 100
+		if testing.Short() || race.Enabled || suites.Quick() {
+			rounds = 50
 		}
 		return storetest.Harness{
 			Open: func(t testing.TB) store.Ledger {

@@ -140,6 +140,7 @@ func TestTailsOfManyTypesOfWhichSomeAreDamaged(t *testing.T) {
 		must(t, "Append()", l.Append(t.Context(), r))
 		asked = append(asked, question{r.WorkerType, 1, 0})
 	}
+	now(t, l)
 	must(t, "Close()", l.Close(t.Context()))
 	b := contentOf(t, path)
 	page := bytes.Index(b, []byte("job30")) &^ 4095

@@ -5,7 +5,7 @@ import (
 	"database/sql"
 	"time"
 
-	"github.com/slotlease/slotlease/internal/terms"
+	"github.com/slotlease/slotlease/internal/ledger"
 	"github.com/slotlease/slotlease/store"
 )
 
@@ -15,10 +15,9 @@ type tail struct {
 	whole   bool // The last is the oldest of all.
 }
 
-// state is what the records show to those who work by a line, at a reading of the boot clock. Grants made
-// after another line took over don't count for it.
-func (t tail) state(n line, since time.Duration) terms.State {
-	return terms.Read(t.records, t.whole, n.at(since), n.over)
+// state is what the records show to those who work by a line, at a reading of the boot clock.
+func (t tail) state(n line, since time.Duration) ledger.State {
+	return ledger.Read(t.records, t.whole, n.at(since))
 }
 
 // standing reads the newest records of each worker type: as many as it takes to know the terms that
@@ -45,7 +44,7 @@ func standing(ctx context.Context, f *file, db rowser, since time.Time) (all []t
 		}
 		records = append(records, r)
 		return struct{}{}, err
-	}, text, int64(store.MaxSeq), since.UnixMilli(), terms.Deepest)
+	}, text, int64(store.MaxSeq), since.UnixMilli(), ledger.Deepest)
 	done()
 	return all, err
 }

@@ -27,13 +27,9 @@ func (l *Ledger) Watch(ctx context.Context, changed func(workerType string)) err
 	if l.o.BootID != "" || bubble.Inside() {
 		return fail(errors.ErrUnsupported)
 	}
-	l.mu.Lock()
-	if l.closed {
-		l.mu.Unlock()
-		return fail(store.ErrClosed)
+	if err := l.begin(); err != nil {
+		return fail(err)
 	}
-	l.calls.Add(1)
-	l.mu.Unlock()
 	defer l.calls.Done()
 	both, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -103,7 +103,7 @@ func TestAnErrorAfterTheInsertLeavesTheOutcomeOpen(t *testing.T) {
 		if m := l.meaning(err); m.NotStored != c.notStored {
 			t.Errorf("insertOn() of %s = %v, which means %+v, want not stored: %v", name, err, m, c.notStored)
 		}
-		shown := l.runner.Failed(t.Context(), "append", "job:7", err)
+		shown := l.core.Runner.Failed(t.Context(), "append", "job:7", err)
 		if errors.Is(shown, store.ErrNotStored) != c.notStored || errors.Is(shown, store.ErrConflict) {
 			t.Errorf("an append with %s = %v, want not stored: %v", name, shown, c.notStored)
 		}
@@ -123,7 +123,7 @@ func TestAConflictIsOneOnlyIfThereIsARecord(t *testing.T) {
 	} {
 		own, err := sql.OpenDB(c.script).Conn(t.Context())
 		must(t, "Conn()", err)
-		err = ready(t).conflict(t.Context(), own, store.Record{WorkerType: "job", Seq: 7}, said(2627, 14, duplicate))
+		err = ready(t).core.Taken(t.Context(), own, said(2627, 14, duplicate), "SELECT …")
 		if err == nil || errors.Is(err, store.ErrConflict) != (c.want == store.ErrConflict) || c.want != nil && !errors.Is(err, c.want) {
 			t.Errorf("conflict() with %s = %v, want %v", name, err, c.want)
 		}
@@ -148,6 +148,25 @@ func TestDocumentsHaveOneTypeWhateverTheirLength(t *testing.T) {
 		must(t, "CheckNamedValue()", c.CheckNamedValue(&v))
 		if _, changed := v.Value.(mssql.NVarCharMax); changed {
 			t.Errorf("CheckNamedValue(%v) = %T, want it as it was", value, v.Value)
+		}
+	}
+}
+
+func TestAnInsertThatFindsNothingBelowWentBack(t *testing.T) {
+	t.Parallel()
+	l, prev := ready(t), store.Record{WorkerType: "job", Seq: 6, Claim: "abc"}
+	for name, c := range map[string]struct {
+		got  insertion
+		prev *store.Record
+		want error
+	}{
+		"nothing below":              {insertion{}, &prev, store.ErrWentBack},
+		"another was a moment first": {insertion{read: 1}, &prev, store.ErrConflict},
+		"nothing was to be below":    {insertion{}, nil, nil},
+	} {
+		err := l.settle(t.Context(), c.got, c.prev)
+		if err == nil || c.want != nil && !errors.Is(err, c.want) || errors.Is(err, store.ErrWentBack) != (c.want == store.ErrWentBack) {
+			t.Errorf("settle() with %s = %v, want %v", name, err, c.want)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/internal/sqldb"
 	"github.com/slotlease/slotlease/store/storekit"
 )
 
@@ -36,10 +37,11 @@ func quoted(schema, table string) string { return "[" + schema + "].[" + table +
 func (l *Ledger) filled(text string) string {
 	a := &l.address
 	return strings.NewReplacer(
-		"LEDGERKEY", "[pk_"+a.table+"]",
-		"ROSTERKEY", "[pk_"+a.table+rosterSuffix+"]",
-		"LEDGER", quoted(a.schema, a.table),
-		"ROSTER", quoted(a.schema, a.table+rosterSuffix),
+		"LEDGERKEY", "[pk_"+a.Table+"]",
+		"ROSTERKEY", "[pk_"+a.Table+sqldb.RosterSuffix+"]",
+		"LEDGER", quoted(a.Schema, a.Table),
+		"ROSTER", quoted(a.Schema, a.Table+sqldb.RosterSuffix),
+		"PRESENCE", fmt.Sprintf("CASE WHEN DATALENGTH(document) <= %d THEN document END", 2*storekit.MaxPresence),
 		"DOCUMENT", fmt.Sprintf("CASE WHEN DATALENGTH(document) <= %d THEN document END", 2*storekit.MaxDocument),
 		"NAME(@p1)", "CONVERT(varbinary(255), CONVERT(varchar(255), @p1))",
 		"NAME(@p2)", "CONVERT(varbinary(255), CONVERT(varchar(255), @p2))",
@@ -51,11 +53,10 @@ func (l *Ledger) filled(text string) string {
 
 // dialect are the statements of the ledger's tables. Reads take no hint: with READ_COMMITTED_SNAPSHOT they see all that
 // was committed when they began, and lock nothing; without it they wait for rows that are being written.
-func (l *Ledger) dialect() storekit.Dialect {
-	of := func(text string) storekit.Statement { return storekit.Statement{Text: guard + l.filled(text)} }
-	return storekit.Dialect{
-		Named: true,
-		Get:   of(`SELECT DOCUMENT FROM LEDGER WHERE worker_type = NAME(@p1) AND seq = @p2;`),
+func (l *Ledger) dialect() sqldb.Dialect {
+	of := func(text string) sqldb.Statement { return sqldb.Statement{Text: guard + l.filled(text)} }
+	return sqldb.Dialect{
+		Get: of(`SELECT DOCUMENT FROM LEDGER WHERE worker_type = NAME(@p1) AND seq = @p2;`),
 		Tail: of(`SELECT CLOCK, SERVER, r.seq, r.document FROM (SELECT 1 AS one) AS c LEFT JOIN (
 	SELECT a.seq, DOCUMENT AS document FROM (SELECT TOP (@p2) seq, document FROM LEDGER WHERE worker_type = NAME(@p1) AND seq BETWEEN 1 AND MAXSEQ ORDER BY seq DESC) AS a
 	UNION ALL SELECT b.seq, CONVERT(nvarchar(max), NULL) FROM (SELECT TOP (1) seq FROM LEDGER WHERE worker_type = NAME(@p1) AND seq > MAXSEQ ORDER BY seq) AS b
@@ -79,15 +80,23 @@ SELECT worker_type FROM @found;`),
 WHEN MATCHED THEN UPDATE SET document = new.document
 WHEN NOT MATCHED THEN INSERT (worker_type, id, document) VALUES (new.worker_type, new.id, new.document);`),
 		Leave:     of(`DELETE FROM ROSTER WHERE worker_type = NAME(@p1) AND id = NAME(@p2);`),
-		Presences: of(`SELECT worker_type, id, DOCUMENT FROM ROSTER WHERE @p1 = N'' OR worker_type = NAME(@p1);`),
+		Presences: of(`SELECT worker_type, id, PRESENCE FROM ROSTER WHERE @p1 = N'' OR worker_type = NAME(@p1);`),
 	}
 }
 
 // insertion inserts a record, and then reads it: first come the keys that were stored, then whether what is stored is
 // what was given, with the clock. The clause OUTPUT makes the server refuse the statement if the table has triggers
-// for inserts (error 334).
-func (l *Ledger) insertion() string {
-	return guard + l.filled(`INSERT INTO LEDGER (worker_type, seq, document) OUTPUT inserted.seq VALUES (NAME(@p1), @p2, @p3);
+// for inserts (error 334). With after it inserts only if there is a row with the key, which is a conflict, or the record below,
+// whose claim, kind and instance are compared byte by byte; what isn't JSON has none.
+func (l *Ledger) insertion(after bool) string {
+	values := `VALUES (NAME(@p1), @p2, @p3)`
+	if after {
+		values = `SELECT NAME(@p1), @p2, @p3 WHERE EXISTS (SELECT 1 FROM LEDGER WHERE worker_type = NAME(@p1) AND (seq = @p2 OR seq = @p2 - 1
+	AND CASE WHEN ISJSON(document) = 1 AND CONVERT(varbinary(8000), JSON_VALUE(document, '$.claim')) = CONVERT(varbinary(8000), CONVERT(nvarchar(4000), @p4))
+		AND CONVERT(varbinary(8000), JSON_VALUE(document, '$.kind')) = CONVERT(varbinary(8000), CONVERT(nvarchar(4000), @p5))
+		AND CONVERT(varbinary(8000), JSON_VALUE(document, '$.instanceId')) = CONVERT(varbinary(8000), CONVERT(nvarchar(4000), @p6)) THEN 1 ELSE 0 END = 1))`
+	}
+	return guard + l.filled(`INSERT INTO LEDGER (worker_type, seq, document) OUTPUT inserted.seq `+values+`;
 SELECT CASE WHEN DATALENGTH(document) = DATALENGTH(@p3) AND CONVERT(varbinary(max), document) = CONVERT(varbinary(max), CONVERT(nvarchar(max), @p3)) THEN 1 ELSE 0 END, CLOCK, SERVER
 FROM LEDGER WHERE worker_type = NAME(@p1) AND seq = @p2;`)
 }

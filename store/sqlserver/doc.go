@@ -44,7 +44,7 @@
 // another unique index (2601, 2627) is a refusal.
 //
 // The error [store.ErrNotStored] comes with errors by which the server says that it has rolled the statement back, with
-// XACT_ABORT on: a deadlock (1205), a lock that was waited for for 10 s (1222), a conflict of snapshots (3960), a missing
+// XACT_ABORT on: a deadlock (1205), a lock that was waited for for 2 s (1222), a conflict of snapshots (3960), a missing
 // right (229) and the like; see errors.go for all of them. After any other error the outcome is unknown: a full log (9002),
 // an error of severity 17 or more, a lost connection, a context that has ended; and after every error that comes once the
 // server has said that the row is stored. The driver doesn't send a statement again (its option disableretry): after a
@@ -60,7 +60,7 @@
 //
 // Reads are single statements at the level READ COMMITTED, without hints: nothing that isn't committed is read. With
 // [READ_COMMITTED_SNAPSHOT], which Azure has by default, they see all that was committed when they began, and lock
-// nothing. Without it they wait, for at most 10 s, while a row that they read is being written.
+// nothing. Without it they wait, for at most 2 s, while a row that they read is being written.
 //
 // Each statement first makes sure that its session was set up on this server, that no transaction is open, and that the
 // database takes writes here (Updateability is READ_WRITE). A readable secondary, a snapshot or a read-only database
@@ -102,6 +102,7 @@
 //
 // With [store.ErrRefused], at the first use, every 10 minutes, and soon after operations failed:
 //
+//   - two hosts of the URI that both take writes, as after a forced failover whose old primary goes on;
 //   - a database that takes no writes here, or acknowledges what isn't on the disk (FORCED); tempdb, which no start survives;
 //   - versions before SQL Server 2016; Azure Synapse, which enforces no keys; Babelfish and others with the same protocol;
 //   - a view, a synonym, a memory-optimized, an external or a file table;
@@ -112,14 +113,18 @@
 //
 // # Rights
 //
-// An administrator calls Init (leasectl init). Workers need, for DELETE to trim, no more than:
-//
-//	GRANT SELECT, INSERT, DELETE ON OBJECT::dbo.worker_leases TO worker;
-//	GRANT SELECT, INSERT, UPDATE, DELETE ON OBJECT::dbo.worker_leases_roster TO worker;
+// An administrator calls Init (leasectl init), or runs what leasectl init --print prints, or [Ledger.InitScript] returns, which
+// has the GRANTs that workers need, and no more. DELETE is for trimming.
 //
 // People who look need SELECT on both. VIEW SERVER STATE isn't needed.
 //
-// Logins have a password, of SQL Server's or of Windows' (DOMAIN%5CUSER). Microsoft Entra ID isn't supported.
+// Logins have a password, of SQL Server's or of Windows' (DOMAIN%5CUSER). For Microsoft Entra ID give Options.DB.
+//
+// # The application's pool
+//
+// Options.DB lends a connection for each operation, whose session is set up for that, in two round trips. What Open notes in the session
+// context is taken out again; the rest the driver resets when the application uses the connection next. Each statement makes sure where
+// it runs. Which servers DB may lead to isn't known, so they aren't asked whether two of them take writes. This was never run, either.
 //
 // # Costs
 //

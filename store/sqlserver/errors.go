@@ -12,68 +12,54 @@ import (
 	mssql "github.com/microsoft/go-mssqldb"
 
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/internal/sqldb"
 	"github.com/slotlease/slotlease/store/storekit"
 )
 
-// Error numbers of the server: https://learn.microsoft.com/sql/relational-databases/errors-events/database-engine-events-and-errors,
-// and those of Azure SQL Database: https://learn.microsoft.com/azure/azure-sql/database/troubleshoot-common-errors-issues
+// throttled is for want of room for another session.
+var throttled = storekit.Meaning{Is: store.ErrThrottled, Sound: true}
+
+// Errors that the code looks at.
 const (
-	codeNoColumn       = 207
-	codeNoObject       = 208
-	codeColumnCount    = 213
-	codeComputed       = 271
-	codeDenied         = 229
-	codeColumnDenied   = 230
-	codeDatabaseDenied = 262 // CREATE TABLE among others
-	codeNoUser         = 916 // the login has no user in the database
-	codeTriggered      = 334 // OUTPUT, and the table has triggers
-	codeNull           = 515
-	codeIdentity       = 544
-	codeConstraint     = 547 // a check or a foreign key
-	codeNotRecovered   = 922
-	codeOffline        = 942
-	codeSecondary      = 976 // the database of an availability group, on a server that isn't its primary; also 978, 982 and 983
-	codeReadIntent     = 978
-	codeNotReadable    = 982
-	codeNotAccessible  = 983
-	codeNoQuorum       = 988
-	codeDeadlock       = 1205
-	codeLockTimeout    = 1222
-	codeSettings       = 1934 // of the session, for an indexed view or a computed column
-	codeUniqueIndex    = 2601
-	codeUniqueKey      = 2627
-	codeTruncated      = 2628
-	codeNoSchema       = 2760
-	codeExists         = 2714
-	codeReadOnly       = 3906
-	codeSnapshot       = 3960 // and 3961: the isolation level SNAPSHOT
-	codeSnapshotDDL    = 3961
-	codeNoDatabase     = 4060
-	codeCutShort       = 8152
-	codeLimit          = 10928 // of Azure: workers or sessions; 10929 and 40501 likewise
-	codeLimitMinimum   = 10929
-	codeLogin          = 18456
-	codeLoginDisabled  = 18470
-	codeLoginLocked    = 18486
-	codeExpired        = 18487 // the password; 18488 if it must be changed
-	codeMustChange     = 18488
-	codeLoginUntrusted = 18452
-	codeHidden         = 33504 // a row-level security policy, before or after the insert
-	codeBusy           = 40501
-	codeUnavailable    = 40613 // of Azure: the database, for a while
-	codeFirewall       = 40615
-	codeServerDenied   = 40532
-	codeGuard          = 51700 // our own
+	codeTriggered     = 334 // OUTPUT, and the table has triggers
+	codeSecondary     = 976 // the database of an availability group, on a server that isn't its primary; also 978, 982 and 983
+	codeReadIntent    = 978
+	codeNotReadable   = 982
+	codeNotAccessible = 983
+	codeNoQuorum      = 988
+	codeLockTimeout   = 1222
+	codeUniqueIndex   = 2601
+	codeUniqueKey     = 2627
+	codeExists        = 2714
+	codeReadOnly      = 3906
+	codeNoDatabase    = 4060
+	codeGuard         = 51700 // our own
 )
 
-// rolledBack are the errors with which a server ends a statement that did nothing: XACT_ABORT is on, so that each rolls
-// its transaction back. Others may come from the commit, such as 9002 (the log is full), 1105 (no room), 701 (no memory),
-// 3980 and 3989 (the statement was interrupted), 40197 and 64 (the connection broke), or are fatal.
-var rolledBack = []int32{
-	codeNoColumn, codeNoObject, codeColumnCount, codeComputed, codeDenied, codeColumnDenied, codeDatabaseDenied, codeNoUser, codeTriggered, codeNull, codeIdentity,
-	codeConstraint, codeNotRecovered, codeOffline, codeSecondary, codeReadIntent, codeNotReadable, codeNotAccessible, codeNoQuorum, codeDeadlock, codeLockTimeout, codeSettings,
-	codeUniqueIndex, codeUniqueKey, codeTruncated, codeNoSchema, codeReadOnly, codeSnapshot, codeSnapshotDDL, codeNoDatabase, codeCutShort, codeLogin,
-	codeLoginDisabled, codeLoginLocked, codeExpired, codeMustChange, codeLoginUntrusted, codeHidden, codeFirewall, codeServerDenied, codeGuard,
+// meanings are those of error numbers, with XACT_ABORT on: https://learn.microsoft.com/sql/relational-databases/errors-events/database-engine-events-and-errors,
+// and of Azure SQL Database: https://learn.microsoft.com/azure/azure-sql/database/troubleshoot-common-errors-issues. What isn't here may
+// come from the commit, such as 9002 (the log is full), 1105 (no room), 701 (no memory), 3980 and 3989 (the statement was interrupted),
+// 40197 and 64 (the connection broke), or is fatal.
+var meanings = map[int32]storekit.Meaning{
+	codeSecondary: sqldb.Undone, codeReadIntent: sqldb.Undone, codeNotReadable: sqldb.Undone, codeNotAccessible: sqldb.Undone, codeNoQuorum: sqldb.Undone, codeReadOnly: sqldb.Undone,
+	codeTriggered: sqldb.Refused, codeUniqueIndex: sqldb.Refused, codeUniqueKey: sqldb.Refused, codeLockTimeout: sqldb.Passing, codeNoDatabase: sqldb.Missing, codeGuard: sqldb.Undone,
+
+	207: sqldb.Refused, 213: sqldb.Refused, // no such column, too few
+	208: sqldb.Missing,                                      // the table
+	229: sqldb.Denied, 230: sqldb.Denied, 262: sqldb.Denied, // the table, a column, what a database allows
+	271: sqldb.Refused, 544: sqldb.Refused, // computed and identity columns
+	515: sqldb.Refused, 547: sqldb.Refused, // null; a check or a foreign key
+	916: sqldb.Denied,                    // the login has no user in the database
+	922: sqldb.Undone, 942: sqldb.Undone, // not recovered, offline
+	1205: sqldb.Passing,                      // a deadlock
+	1934: sqldb.Refused,                      // settings of the session, for an indexed view or a computed column
+	2628: sqldb.Refused, 8152: sqldb.Refused, // cut short
+	2760: sqldb.Refused,                      // no schema
+	3960: sqldb.Passing, 3961: sqldb.Passing, // the isolation level SNAPSHOT
+	10928: throttled, 10929: throttled, 40501: throttled, // of Azure: workers or sessions
+	18452: sqldb.Denied, 18456: sqldb.Denied, 18470: sqldb.Denied, 18486: sqldb.Denied, 18487: sqldb.Denied, 18488: sqldb.Denied, // the login, or its password
+	33504: sqldb.Refused,                     // a row-level security policy, before or after the insert
+	40532: sqldb.Denied, 40615: sqldb.Denied, // of Azure: the server, the firewall
 }
 
 // mostSeverity is the highest severity ("class") of an error that leaves the session as it is. From 20 on the server
@@ -93,14 +79,14 @@ func ofStatement(err error) (mssql.Error, bool) {
 	return e, ok
 }
 
-// undone reports whether an error says that its statement did nothing.
-func undone(e mssql.Error) bool {
+// didNothing reports whether an error says that its statement did nothing.
+func didNothing(e mssql.Error) bool {
 	all := e.All
 	if len(all) == 0 {
 		all = []mssql.Error{e}
 	}
 	return !slices.ContainsFunc(all, func(one mssql.Error) bool {
-		return !slices.Contains(rolledBack, one.Number) || one.Class > mostSeverity
+		return !meanings[one.Number].NotStored || one.Class > mostSeverity
 	})
 }
 
@@ -108,49 +94,32 @@ func undone(e mssql.Error) bool {
 func (l *Ledger) meaning(err error) storekit.Meaning {
 	m := storekit.Meaning{NotStored: errors.Is(err, driver.ErrBadConn) || errors.Is(err, store.ErrNotStored)}
 	if why, all := storekit.AllUnfit(err); all {
-		return l.unfit(why)
+		return l.core.Unfit(why)
 	}
 	if why, is := ofServer(err); is {
-		return l.unfit(why)
+		return l.core.Unfit(why)
 	}
 	e, ok := ofStatement(err)
 	if !ok {
 		return m
 	}
-	m.NotStored = m.NotStored || undone(e)
 	number := e.Number
 	if slices.ContainsFunc(e.All, func(one mssql.Error) bool { return one.Number == codeNoDatabase }) {
 		number = codeNoDatabase // A failed login follows.
 	}
+	notStored := m.NotStored || didNothing(e)
+	m = meanings[number]
+	m.NotStored = notStored
 	switch number {
-	case codeNoObject:
-		m.Is = store.ErrMissing
 	case codeNoDatabase:
-		m.Is, m.Text = store.ErrMissing, fmt.Sprintf("there is no database %q on the server, or the user may not enter it: create it, or a user in it (%s)", l.address.Database, e.Message)
-	case codeDenied, codeColumnDenied, codeDatabaseDenied, codeNoUser, codeLogin, codeLoginDisabled, codeLoginLocked, codeExpired, codeMustChange,
-		codeLoginUntrusted, codeFirewall, codeServerDenied:
-		m.Is, m.Sound = store.ErrDenied, true
+		m.Text = fmt.Sprintf("there is no database %q on the server, or the user may not enter it: create it, or a user in it (%s)", l.address.Database, e.Message)
+		m.Remedy = "create the database, or a user in it, or correct its name in the URI; Init creates tables only"
 	case codeTriggered:
-		m.Is, m.Text = store.ErrRefused, fmt.Sprintf("table %s has triggers, which can change records: drop them (%s)", l.address.name(), e.Message)
-	case codeUniqueIndex, codeUniqueKey:
-		// That of the key is no error by now.
-		m.Is, m.Text = store.ErrRefused, fmt.Sprintf("table %s has a unique index besides its key, which keeps records out: drop it (%s)", l.address.name(), e.Message)
-	case codeNoColumn, codeColumnCount, codeComputed, codeNull, codeIdentity, codeConstraint, codeSettings, codeTruncated, codeNoSchema, codeCutShort, codeHidden:
-		m.Is = store.ErrRefused
-	case codeDeadlock, codeLockTimeout, codeSnapshot, codeSnapshotDDL:
-		m.Sound = true
-	case codeLimit, codeLimitMinimum, codeBusy:
-		m.Is, m.Sound = store.ErrThrottled, true
-	}
-	return m
-}
-
-// unfit is the meaning of a server that takes no writes. As long as no other was seen, somebody has named the wrong one.
-// Later it is a failover, which passes.
-func (l *Ledger) unfit(why storekit.Unfit) storekit.Meaning {
-	m := storekit.Meaning{NotStored: true, Text: why.Why}
-	if l.known.Load() == nil {
-		m.Is, m.Text = store.ErrRefused, why.Why+": "+nameTheRightOne
+		m.Text = fmt.Sprintf("table %s has triggers, which can change records: drop them (%s)", l.core.Name(), e.Message)
+	case codeUniqueIndex, codeUniqueKey: // That of the key is no error by now.
+		m.Text = fmt.Sprintf("table %s has a unique index besides its key, which keeps records out: drop it (%s)", l.core.Name(), e.Message)
+	case codeLockTimeout:
+		m.Text = fmt.Sprintf("another transaction has held a lock on table %s or a row of it for more than 2 s: sys.dm_tran_locks says whose (%s)", l.core.Name(), e.Message)
 	}
 	return m
 }
@@ -161,7 +130,7 @@ const nameTheRightOne = "name the listener of the availability group, the primar
 // ofServer is why a statement wasn't executed, if the server takes no writes or isn't that of the session.
 func ofServer(err error) (why storekit.Unfit, is bool) {
 	e, ok := ofStatement(err)
-	if !ok || !undone(e) {
+	if !ok || !didNothing(e) {
 		return storekit.Unfit{}, false
 	}
 	switch e.Number {
@@ -178,10 +147,10 @@ func ofServer(err error) (why storekit.Unfit, is bool) {
 // key, of which the bytes are shown in hexadecimal digits.
 func (l *Ledger) isKey(err error) bool {
 	e, ok := ofStatement(err)
-	f := l.known.Load()
-	if !ok || !undone(e) || len(e.All) > 1 || f == nil || f.ledger == nil || f.ledger.key == "" {
+	f := l.core.Known()
+	if !ok || !didNothing(e) || len(e.All) > 1 || f == nil || f.table == nil || f.table.key == "" {
 		return false
 	}
 	named := func(name string) bool { return strings.Contains(e.Message, "'"+name+"'") }
-	return (e.Number == codeUniqueKey || e.Number == codeUniqueIndex) && named(f.ledger.key) && named(f.ledger.schema+"."+f.ledger.name)
+	return (e.Number == codeUniqueKey || e.Number == codeUniqueIndex) && named(f.table.key) && named(f.table.schema+"."+f.table.name)
 }

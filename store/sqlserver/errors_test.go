@@ -16,6 +16,7 @@ import (
 
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/internal/documenttest"
+	"github.com/slotlease/slotlease/store/internal/sqldb"
 	"github.com/slotlease/slotlease/store/storekit"
 )
 
@@ -37,7 +38,7 @@ const duplicate = "Violation of PRIMARY KEY constraint 'pk_worker_leases'. Canno
 func ready(t testing.TB) *Ledger {
 	t.Helper()
 	l := opened(t, Options{URI: "sqlserver://me:" + canary + "@127.0.0.1:1/jobs"})
-	l.known.Store(sound())
+	l.core.Learn(sound())
 	return l
 }
 
@@ -74,7 +75,7 @@ func TestWhatErrorsMean(t *testing.T) {
 		"the end of a context":          {context.Canceled, nil, false, ""},
 		"a connection that was broken":  {driver.ErrBadConn, nil, true, ""},
 		"no connection":                 {storekit.ConnectError{Tried: []error{io.EOF}}, nil, true, ""},
-		"after the insert":              {afterwards(said(1222, 16, "Lock request time out period exceeded.")), nil, false, ""},
+		"after the insert":              {sqldb.Afterwards(said(1222, 16, "Lock request time out period exceeded.")), nil, false, ""},
 	} {
 		m := ready(t).meaning(c.err)
 		if !errors.Is(m.Is, c.is) || m.NotStored != c.notStored || !strings.Contains(m.Text, c.text) {
@@ -132,7 +133,7 @@ func TestOnlyTheKeyOfTheTableIsAConflict(t *testing.T) {
 		"an error along with it": both(said(2627, 14, duplicate), said(3609, 16, "The transaction ended in the trigger.")),
 		"the same key twice":     both(said(2627, 14, duplicate), said(2627, 14, duplicate)),
 		"a fatal error":          said(2627, 20, duplicate),
-		"what follows an insert": afterwards(said(2627, 14, duplicate)),
+		"what follows an insert": sqldb.Afterwards(said(2627, 14, duplicate)),
 		"no error of a server":   errors.New(duplicate),
 	} {
 		if ready(t).isKey(err) {
@@ -149,21 +150,21 @@ func TestWhatBecameOfAnInsert(t *testing.T) {
 	t.Parallel()
 	l := ready(t)
 	ctx, receipt := store.WithReceipt(t.Context())
-	must(t, "settle() of a record", l.settle(ctx, insertion{stored: 1, read: 1, same: true, micros: 1_700_000_000_000_001, server: "s since 2026"}))
+	must(t, "settle() of a record", l.settle(ctx, insertion{stored: 1, read: 1, same: true, micros: 1_700_000_000_000_001, server: "s since 2026"}, nil))
 	stamp := receipt.Stamp()
 	if stamp.Time.UnixMicro() != 1_700_000_000_000_001 || stamp.MaxAge != tick || stamp.Clock != "s since 2026" {
 		t.Errorf("the receipt's stamp = %+v, want that of the insert", stamp)
 	}
-	documenttest.Is(t, "settle() of a hidden record", l.settle(ctx, insertion{stored: 1}), store.ErrRefused)
-	documenttest.Is(t, "settle() of a changed record", l.settle(ctx, insertion{stored: 1, read: 1}), store.ErrRefused)
+	documenttest.Is(t, "settle() of a hidden record", l.settle(ctx, insertion{stored: 1}, nil), store.ErrRefused)
+	documenttest.Is(t, "settle() of a changed record", l.settle(ctx, insertion{stored: 1, read: 1}, nil), store.ErrRefused)
 	for _, got := range []insertion{{}, {read: 1, same: true}, {stored: 2, read: 1, same: true}} {
-		err := l.settle(ctx, got)
+		err := l.settle(ctx, got, nil)
 		if err == nil || errors.Is(err, store.ErrNotStored) || errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrRefused) {
 			t.Errorf("settle(%+v) = %v, want an error whose outcome is unknown", got, err)
 		}
 	}
 	// What the server says after the insert is not what became of it.
-	err := l.runner.Failed(t.Context(), "append", "job:7", l.settle(ctx, insertion{stored: 1}))
+	err := l.core.Runner.Failed(t.Context(), "append", "job:7", l.settle(ctx, insertion{stored: 1}, nil))
 	if errors.Is(err, store.ErrNotStored) {
 		t.Errorf("a hidden record = %v, want that it may be stored", err)
 	}
@@ -179,7 +180,7 @@ func TestNoErrorOfTheServerShowsASecret(t *testing.T) {
 		mssql.StreamError{InnerError: errors.New(canary)},
 		storekit.Flaw{Check: CheckServer, What: canary}.Refuse(),
 	} {
-		if shown := l.runner.Failed(t.Context(), "append", "job:7", err); strings.Contains(shown.Error(), canary) || strings.Contains(store.Detail(shown), canary) {
+		if shown := l.core.Runner.Failed(t.Context(), "append", "job:7", err); strings.Contains(shown.Error(), canary) || strings.Contains(store.Detail(shown), canary) {
 			t.Errorf("an error shows a password: %v (%s)", shown, store.Detail(shown))
 		}
 	}

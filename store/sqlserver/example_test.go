@@ -4,6 +4,7 @@ package sqlserver_test
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"log"
 
@@ -25,6 +26,23 @@ func ExampleOpen() {
 	}
 	types, err := ledger.WorkerTypes(ctx)
 	fmt.Println(types, err)
+}
+
+// A ledger in the application's own pool, which stays open when the ledger is closed. It needs a server to run.
+func ExampleOpen_pool() {
+	ctx := context.Background()
+	db, err := sql.Open("sqlserver", "sqlserver://worker@listener.example.net?database=jobs")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	ledger, err := sqlserver.Open(ctx, sqlserver.Options{DB: db})
+	if err != nil {
+		log.Print(err)
+		return
+	}
+	types, err := ledger.WorkerTypes(ctx)
+	fmt.Println(types, err, ledger.Close(ctx))
 }
 
 func ExampleRedact() {

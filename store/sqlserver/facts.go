@@ -9,49 +9,37 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/internal/sqldb"
 )
 
 // facts are what a server says about itself, the database and the tables, at one moment.
 type facts struct {
+	sqldb.Common
+
 	// values are settings by name. Those that the server doesn't have, or doesn't show to the user, are empty.
 	values map[string]string
 	// copies are the replicas of the database's availability group; none if there is no group, or the user may not know.
 	copies []replica
-	// server names the process.
-	server string
-	// ledger and roster are nil if the user knows of no such table.
-	ledger, roster *relation
+	// table is that of the records, nil if the user knows of none.
+	table *relation
 }
 
 // replica is one of the servers of an availability group.
 type replica struct{ name, availability, failover string }
 
-// relation is a table, as the catalog has it. Triggers, constraints and policies are those that the user may know of.
+// relation is a table, as the catalog has it.
 type relation struct {
-	schema, name, kind string
+	sqldb.Relation
+
+	schema, name string
 	// kinds are what the table is besides: memory-optimized, external, a file table.
-	kinds   string
-	columns []column
-	// key is the name of the primary key, which is that of its index; empty if there is none.
-	key     string
-	indexes []index // unique ones
-	// triggers, constraints and policies that are enabled.
-	triggers, constraints, policies []string
-}
-
-type column struct {
-	name, kind string
-	length     int64 // in bytes; -1 for (max)
-	// odd says what is special about it: computed, identity, masked or encrypted.
-	odd      string
-	required bool
-}
-
-type index struct {
-	name, columns string
-	// ignores says that it drops duplicates without an error, and off that it is disabled.
-	ignores, off bool
+	kinds string
+	// key is the name of the primary key, which is that of its index; empty if there is none. It may drop duplicates without an
+	// error, or be disabled.
+	key             string
+	ignores, keyOff bool
+	// policies are those that are enabled.
+	policies []string
 }
 
 // The values of facts.
@@ -102,19 +90,13 @@ ORDER BY 1, 2;`
 
 // of is a statement about a table.
 func (l *Ledger) of(text, table string) string {
-	return strings.ReplaceAll(text, "TABLE", quoted(l.address.schema, table))
+	return strings.ReplaceAll(text, "TABLE", quoted(l.address.Schema, table))
 }
 
 // look asks the server for the facts.
-func (l *Ledger) look(ctx context.Context) (*facts, error) {
-	c, err := l.db.Conn(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = c.Close() }()
-	var f *facts
-	err = c.Raw(func(own any) error {
-		f, err = l.lookOn(ctx, own.(*conn).all)
+func (l *Ledger) look(ctx context.Context) (f *facts, err error) {
+	err = sqldb.On(ctx, l.db, func(c *conn) error {
+		f, err = l.lookOn(ctx, c.all)
 		return err
 	})
 	return f, err
@@ -122,13 +104,8 @@ func (l *Ledger) look(ctx context.Context) (*facts, error) {
 
 // ask gives the rows of a statement as texts.
 func (l *Ledger) ask(ctx context.Context, text string) (found [][]string, err error) {
-	c, err := l.db.Conn(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = c.Close() }()
-	err = c.Raw(func(own any) error {
-		found, err = own.(*conn).all(ctx, text)
+	err = sqldb.On(ctx, l.db, func(c *conn) error {
+		found, err = c.all(ctx, text)
 		return err
 	})
 	return found, err
@@ -155,7 +132,7 @@ func (l *Ledger) lookOn(ctx context.Context, ask asking) (*facts, error) {
 	if err := take(askServer, valueEdition, valueVersion, valueBanner, valueUser, valueDatabase, valueUpdate, valueClustered, "server"); err != nil {
 		return nil, err
 	}
-	f.server = f.values["server"]
+	f.Server, f.User = f.values["server"], f.values[valueUser]
 	if err := take(askDatabase, valueDelayed, valueSnapshot, valuePageVerify, valueGroup); err != nil {
 		return nil, err
 	}
@@ -163,10 +140,16 @@ func (l *Ledger) lookOn(ctx context.Context, ask asking) (*facts, error) {
 		return nil, err
 	}
 	var err error
-	if f.ledger, err = l.relation(ctx, ask, l.address.table); err != nil {
+	if f.table, err = l.relation(ctx, ask, l.address.Table); err != nil {
 		return nil, err
 	}
-	f.roster, err = l.relation(ctx, ask, l.address.table+rosterSuffix)
+	roster, err := l.relation(ctx, ask, l.address.Table+sqldb.RosterSuffix)
+	if f.table != nil {
+		f.Ledger = &f.table.Relation
+	}
+	if roster != nil {
+		f.Roster = &roster.Relation
+	}
 	return f, err
 }
 
@@ -211,47 +194,58 @@ func (l *Ledger) relation(ctx context.Context, ask asking, table string) (*relat
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
-	r := &relation{schema: found[0][0], name: found[0][1], kind: found[0][2], kinds: strings.TrimSpace(found[0][3])}
+	r := &relation{schema: found[0][0], name: found[0][1], kinds: strings.TrimSpace(found[0][3])}
+	if kind := found[0][2]; kind != "USER_TABLE" {
+		r.Kind = strings.ToLower(strings.ReplaceAll(kind, "_", " "))
+	}
 	if found, err = ask(ctx, l.of(askColumns, table)); err != nil {
 		return nil, err
 	}
 	for _, row := range found {
-		length, _ := strconv.ParseInt(row[2], 10, 64)
-		r.columns = append(r.columns, column{strings.ToLower(row[0]), strings.ToLower(row[1]), length, strings.TrimSpace(row[3]), row[4] == "1"})
+		r.Columns = append(r.Columns, columnOf(row))
 	}
 	if found, err = ask(ctx, l.of(askIndexes, table)); err != nil {
 		return nil, err
 	}
-	for _, row := range found {
-		if row[1] == "1" {
-			r.key = row[0]
-		}
-		if n := len(r.indexes); n > 0 && r.indexes[n-1].name == row[0] {
-			r.indexes[n-1].columns += ", " + strings.ToLower(row[4])
-			continue
-		}
-		r.indexes = append(r.indexes, index{row[0], strings.ToLower(row[4]), row[2] == "1", row[3] == "1"})
-	}
+	r.index(found)
 	if found, err = ask(ctx, l.of(askHooks, table)); err != nil {
 		return nil, err
 	}
 	for _, row := range found {
-		to := map[string]*[]string{"trigger": &r.triggers, "constraint": &r.constraints, "policy": &r.policies}[row[0]]
+		to := map[string]*[]string{"trigger": &r.Triggers, "constraint": &r.Constraints, "policy": &r.policies}[row[0]]
 		*to = append(*to, row[1])
 	}
 	return r, nil
 }
 
-// absent is the error of a table that the user knows of none, and nil if it is there nevertheless.
-func (l *Ledger) absent(ctx context.Context) error {
-	_, err := l.ask(ctx, l.filled(askAbsent))
-	switch {
-	case err == nil:
-		return errors.New("the catalog doesn't have the table")
-	case errors.Is(l.meaning(err).Is, store.ErrMissing):
-		return fmt.Errorf("there is no table %s, or the user has no right on it: %w", l.address.name(), store.ErrMissing)
+// columnOf is a column: its name, type, length in bytes (-1 for max), what is special about it, and whether it is required.
+func columnOf(row []string) sqldb.Column {
+	length, _ := strconv.ParseInt(row[2], 10, 64)
+	kind := strings.ToLower(row[1])
+	if strings.Contains(kind, "char") || strings.Contains(kind, "binary") {
+		kind += fmt.Sprintf("(%d)", length)
 	}
-	return err
+	return sqldb.Column{Name: strings.ToLower(row[0]), Type: kind, Length: length, Odd: strings.TrimSpace(row[3]), Required: row[4] == "1"}
+}
+
+// index takes in the columns of unique indexes: the index, whether it is the primary key, drops duplicates, and is disabled.
+func (r *relation) index(rows [][]string) {
+	columns := map[string]string{}
+	for _, row := range rows {
+		columns[row[0]] += strings.ToLower(row[4]) + ","
+	}
+	for i, row := range rows {
+		name, primary, off := row[0], row[1] == "1", row[3] == "1"
+		if i > 0 && rows[i-1][0] == name {
+			continue
+		}
+		if primary {
+			r.key, r.ignores, r.keyOff = name, row[2] == "1", off
+		}
+		if primary || !off {
+			r.Indexes = append(r.Indexes, sqldb.Index{Name: name, Key: primary && columns[name] == "worker_type,seq,"})
+		}
+	}
 }
 
 // azure reports whether the server is Azure SQL Database, or SQL database in Microsoft Fabric.

@@ -12,28 +12,53 @@ import (
 
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/internal/documenttest"
+	"github.com/slotlease/slotlease/store/internal/sqldb"
 	"github.com/slotlease/slotlease/store/storekit"
 )
 
 // sound are the facts of a server of its own that nothing is wrong with.
 func sound() *facts {
-	return &facts{
+	f := &facts{
+		Common: sqldb.Common{Server: "db1 since 2026-11-24T08:00:00.123", User: "worker"},
 		values: map[string]string{
 			valueEdition: "3", valueVersion: "16.0.4135.4", valueBanner: "Microsoft SQL Server 2022", valueUser: "worker", valueDatabase: "jobs", valueUpdate: "READ_WRITE",
 			valueDelayed: "DISABLED", valueSnapshot: "0", valuePageVerify: "CHECKSUM", valueGroup: "",
 		},
-		server: "db1 since 2026-11-24T08:00:00.123",
-		ledger: soundTable(), roster: soundTable(),
 	}
+	f.table = soundTable()
+	f.Ledger, f.Roster = &f.table.Relation, &soundTable().Relation
+	return f
 }
 
 // soundTable is a table as Init makes it.
 func soundTable() *relation {
-	return &relation{
-		schema: "dbo", name: "worker_leases", kind: "USER_TABLE", key: "pk_worker_leases",
-		columns: []column{{"worker_type", "varbinary", 255, "", true}, {"seq", "bigint", 8, "", true}, {"document", "nvarchar", -1, "", true}},
-		indexes: []index{{"pk_worker_leases", "worker_type, seq", false, false}},
+	r := &relation{schema: "dbo", name: "worker_leases"}
+	for _, row := range columnRows {
+		r.Columns = append(r.Columns, columnOf(row))
 	}
+	r.index(indexRows)
+	return r
+}
+
+// What a server says of the columns and the key of such a table.
+var (
+	columnRows = [][]string{{"worker_type", "varbinary", "255", "", "1"}, {"seq", "bigint", "8", "", "1"}, {"document", "nvarchar", "-1", "", "1"}}
+	indexRows  = [][]string{{"pk_worker_leases", "1", "0", "0", "worker_type"}, {"pk_worker_leases", "1", "0", "0", "seq"}}
+)
+
+// column is a change of a column.
+func column(n int, row ...string) func(f *facts) {
+	return func(f *facts) { f.Ledger.Columns[n] = columnOf(row) }
+}
+
+// another adds a column.
+func another(row ...string) func(f *facts) {
+	return func(f *facts) { f.Ledger.Columns = append(f.Ledger.Columns, columnOf(row)) }
+}
+
+// indexed lets the table have other unique indexes.
+func indexed(rows ...[]string) func(f *facts) {
+	return func(f *facts) { f.Ledger.Indexes, f.table.key = nil, ""; f.table.index(rows) }
 }
 
 // with are sound facts of which one value is another.
@@ -61,38 +86,33 @@ func TestWhatADatabaseIsRefusedFor(t *testing.T) {
 		"Updateability is )":          with(valueUpdate, ""),
 		"DELAYED_DURABILITY = FORCED": with(valueDelayed, "FORCED"),
 		"the database is tempdb":      with(valueDatabase, "tempdb"),
-		"is a view":                   func(f *facts) { f.ledger.kind = "VIEW" },
-		"is a synonym":                func(f *facts) { f.ledger.kind = "SYNONYM" },
-		"memory-optimized":            func(f *facts) { f.ledger.kinds = "memory-optimized" },
-		"external":                    func(f *facts) { f.ledger.kinds = "external" },
+		"is a view":                   func(f *facts) { f.Ledger.Kind = "view" },
+		"is a synonym":                func(f *facts) { f.Ledger.Kind = "synonym" },
+		"memory-optimized":            func(f *facts) { f.table.kinds = "memory-optimized" },
+		"external":                    func(f *facts) { f.table.kinds = "external" },
 
-		"has triggers, which can change records: a":  func(f *facts) { f.ledger.triggers = []string{"a", "b"} },
-		"besides its key, which can keep":            func(f *facts) { f.ledger.constraints = []string{"fk"} },
-		"row-level security policies":                func(f *facts) { f.ledger.policies = []string{"p"} },
-		"of the type varchar(255)":                   func(f *facts) { f.ledger.columns[0].kind = "varchar" },
-		"of the type varbinary(62)":                  func(f *facts) { f.ledger.columns[0].length = 62 },
-		"column seq of the type int":                 func(f *facts) { f.ledger.columns[1].kind = "int" },
-		"document of the type nvarchar(4000)":        func(f *facts) { f.ledger.columns[2].length = 4000 },
-		"document of the type varchar(-1)":           func(f *facts) { f.ledger.columns[2].kind = "varchar" },
-		"document, which is masked":                  func(f *facts) { f.ledger.columns[2].odd = "masked" },
-		"worker_type, which is encrypted":            func(f *facts) { f.ledger.columns[0].odd = "encrypted" },
-		"seq, which is identity":                     func(f *facts) { f.ledger.columns[1].odd = "identity" },
-		"that is computed":                           func(f *facts) { f.ledger.columns = append(f.ledger.columns, column{"x", "int", 4, "computed", false}) },
-		"that must not be null":                      func(f *facts) { f.ledger.columns = append(f.ledger.columns, column{"x", "int", 4, "", true}) },
-		"has no column document":                     func(f *facts) { f.ledger.columns = f.ledger.columns[:2] },
-		"has no primary key (worker_type, seq)":      func(f *facts) { f.ledger.indexes[0].columns = "seq, worker_type" },
-		"has no primary key (worker_type, seq) ":     func(f *facts) { f.ledger.indexes[0].columns = "worker_type, seq, region" },
-		"has no primary key (worker_type, seq)  ":    func(f *facts) { f.ledger.key, f.ledger.indexes = "", nil },
-		"is disabled":                                func(f *facts) { f.ledger.indexes[0].off = true },
-		"IGNORE_DUP_KEY":                             func(f *facts) { f.ledger.indexes[0].ignores = true },
-		"a unique index besides its key, which keep": func(f *facts) { f.ledger.indexes = append(f.ledger.indexes, index{"ix", "worker_type", false, false}) },
+		"row-level security policies":                func(f *facts) { f.table.policies = []string{"p"} },
+		"of the type varchar(255)":                   column(0, "worker_type", "varchar", "255", "", "1"),
+		"of the type varbinary(62)":                  column(0, "worker_type", "varbinary", "62", "", "1"),
+		"column seq of the type int":                 column(1, "seq", "int", "4", "", "1"),
+		"document of the type nvarchar(4000)":        column(2, "document", "nvarchar", "4000", "", "1"),
+		"document of the type varchar(-1)":           column(2, "document", "varchar", "-1", "", "1"),
+		"document, which is masked":                  column(2, "document", "nvarchar", "-1", " masked", "1"),
+		"worker_type, which is encrypted":            column(0, "worker_type", "varbinary", "255", " encrypted", "1"),
+		"seq, which is identity":                     column(1, "seq", "bigint", "8", " identity", "1"),
+		"has no primary key (worker_type, seq)":      indexed([]string{"pk", "1", "0", "0", "seq"}, []string{"pk", "1", "0", "0", "worker_type"}),
+		"has no primary key (worker_type, seq) ":     indexed(append(slices.Clone(indexRows), []string{"pk_worker_leases", "1", "0", "0", "region"})...),
+		"has no primary key (worker_type, seq)  ":    indexed(),
+		"is disabled":                                indexed([]string{"pk", "1", "0", "1", "worker_type"}, []string{"pk", "1", "0", "1", "seq"}),
+		"IGNORE_DUP_KEY":                             indexed([]string{"pk", "1", "1", "0", "worker_type"}, []string{"pk", "1", "1", "0", "seq"}),
+		"a unique index besides its key, which keep": indexed(append(slices.Clone(indexRows), []string{"ix", "0", "0", "0", "worker_type"})...),
 	} {
 		l := opened(t, Options{URI: "sqlserver://me@127.0.0.1:1/jobs"})
 		f := sound()
 		spoil(f)
-		err := l.judge(t.Context(), f)
+		err := l.core.Judge(t.Context(), f)
 		documenttest.Says(t, says, err, store.ErrRefused, strings.TrimRight(says, " "))
-		if l.known.Load() != nil {
+		if l.core.Known() != nil {
 			t.Errorf("a database that is refused (%s) counts as known", says)
 		}
 		if flaw, ok := errors.AsType[storekit.Flaw](err); !ok || flaw.Remedy == "" || flaw.Check == "" {
@@ -111,36 +131,31 @@ func TestWhatADatabaseIsNotRefusedFor(t *testing.T) {
 		"Azure, of version 12":       all(with(valueEdition, "5"), with(valueVersion, "12.0.2000.8")),
 		"a managed instance":         all(with(valueEdition, "8"), with(valueVersion, "12.0.2000.8")),
 		"a failover cluster":         with(valueClustered, "1"),
-		"an index that is disabled":  func(f *facts) { f.ledger.indexes = append(f.ledger.indexes, index{"ix", "worker_type", false, true}) },
-		"a column with a default":    func(f *facts) { f.ledger.columns = append(f.ledger.columns, column{"made", "datetime2", 8, "", false}) },
-		"an identity of others": func(f *facts) {
-			f.ledger.columns = append(f.ledger.columns, column{"n", "bigint", 8, "identity", false})
-		},
-		"a wider column":        func(f *facts) { f.ledger.columns[0].length = 900 },
-		"an availability group": with(valueGroup, "6f1b3f1e-0000-0000-0000-000000000000"),
+		"an index that is disabled":  indexed(append(slices.Clone(indexRows), []string{"ix", "0", "0", "1", "worker_type"})...),
+		"an identity of others":      another("n", "bigint", "8", " identity", "0"),
+		"a wider column":             column(0, "worker_type", "varbinary", "900", "", "1"),
+		"an availability group":      with(valueGroup, "6f1b3f1e-0000-0000-0000-000000000000"),
 	} {
 		l := opened(t, Options{URI: "sqlserver://me@127.0.0.1:1/jobs"})
 		f := sound()
 		change(f)
-		if err := l.judge(t.Context(), f); err != nil || l.known.Load() != f {
-			t.Errorf("judge() of a database with %s = %v, want nil", name, err)
+		if err := l.core.Judge(t.Context(), f); err != nil || l.core.Known() != f {
+			t.Errorf("Judge() of a database with %s = %v, want nil", name, err)
 		}
 		shared := slices.Contains([]string{"Azure, of version 12", "a managed instance", "a failover cluster", "an availability group"}, name)
 		want := map[bool]string{true: "100ms", false: "0s"}[shared]
-		documenttest.Equal(t, "the skew with "+name, l.skew().String(), want)
+		documenttest.Equal(t, "the skew with "+name, l.core.Skew().String(), want)
 	}
 }
 
 // rowsOf answers the statements of lookOn, as a server does.
 func rowsOf(l *Ledger) map[string][][]string {
 	return map[string][][]string{
-		askServer:                       {{"3", "16.0.4135.4", "Microsoft SQL Server 2022", "worker", "jobs", "READ_WRITE", "0", "db1 since 2026-11-24T08:00:00.123"}},
-		askDatabase:                     {{"DISABLED", "0", "CHECKSUM", ""}},
-		l.of(askTable, "worker_leases"): {{"dbo", "worker_leases", "USER_TABLE", ""}},
-		l.of(askColumns, "worker_leases"): {
-			{"worker_type", "varbinary", "255", "", "1"}, {"seq", "bigint", "8", "", "1"}, {"document", "nvarchar", "-1", "", "1"},
-		},
-		l.of(askIndexes, "worker_leases"): {{"pk_worker_leases", "1", "0", "0", "worker_type"}, {"pk_worker_leases", "1", "0", "0", "seq"}},
+		askServer:                         {{"3", "16.0.4135.4", "Microsoft SQL Server 2022", "worker", "jobs", "READ_WRITE", "0", "db1 since 2026-11-24T08:00:00.123"}},
+		askDatabase:                       {{"DISABLED", "0", "CHECKSUM", ""}},
+		l.of(askTable, "worker_leases"):   {{"dbo", "worker_leases", "USER_TABLE", ""}},
+		l.of(askColumns, "worker_leases"): columnRows,
+		l.of(askIndexes, "worker_leases"): indexRows,
 	}
 }
 
@@ -155,8 +170,8 @@ func TestFactsAreReadFromTheCatalog(t *testing.T) {
 	rows := rowsOf(l)
 	f, err := l.lookOn(t.Context(), answers(rows, nil))
 	must(t, "lookOn()", err)
-	if f.roster != nil || f.ledger == nil || len(f.tableFlawsOf(l)) > 0 || f.ledger.key != "pk_worker_leases" || f.server != "db1 since 2026-11-24T08:00:00.123" {
-		t.Errorf("lookOn() = %+v with %+v, want a sound table, and no roster", f, f.ledger)
+	if f.Roster != nil || f.Ledger == nil || len(l.core.TableFlaws(f)) > 0 || f.table.key != "pk_worker_leases" || f.Server != "db1 since 2026-11-24T08:00:00.123" {
+		t.Errorf("lookOn() = %+v with %+v, want a sound table, and no roster", f, f.Ledger)
 	}
 	const group = "6f1b3f1e-0000-0000-0000-000000000000"
 	rows = maps.Clone(rows)
@@ -167,9 +182,9 @@ func TestFactsAreReadFromTheCatalog(t *testing.T) {
 	rows[l.of(askIndexes, "worker_leases")] = append(rows[l.of(askIndexes, "worker_leases")], []string{"ix", "0", "1", "0", "document"})
 	f, err = l.lookOn(t.Context(), answers(rows, nil))
 	must(t, "lookOn()", err)
-	if !slices.Equal(f.asynchronous(), []string{"db2"}) || f.alone() || !f.several() || len(f.ledger.indexes) != 2 ||
-		!slices.Equal(f.ledger.triggers, []string{"tr"}) || !slices.Equal(f.ledger.constraints, []string{"ck"}) || !slices.Equal(f.ledger.policies, []string{"p"}) {
-		t.Errorf("lookOn() = %+v with %+v, want the group's replicas, and what hangs on the table", f, f.ledger)
+	if !slices.Equal(f.asynchronous(), []string{"db2"}) || f.alone() || !f.several() || len(f.Ledger.Indexes) != 2 ||
+		!slices.Equal(f.Ledger.Triggers, []string{"tr"}) || !slices.Equal(f.Ledger.Constraints, []string{"ck"}) || !slices.Equal(f.table.policies, []string{"p"}) {
+		t.Errorf("lookOn() = %+v with %+v, want the group's replicas, and what hangs on the table", f, f.Ledger)
 	}
 	// SQL Server 2016 has no column for how many replicas must commit.
 	old := maps.Clone(rows)
@@ -197,7 +212,6 @@ func TestFactsAreReadFromTheCatalog(t *testing.T) {
 }
 
 // tableFlawsOf are the flaws of the ledger's table.
-func (f *facts) tableFlawsOf(l *Ledger) []storekit.Flaw { return l.tableFlaws(f.ledger) }
 
 func TestWhatSurvives(t *testing.T) {
 	t.Parallel()
@@ -233,7 +247,7 @@ func TestWhatSurvives(t *testing.T) {
 		}
 		f := sound()
 		c.change(f)
-		must(t, "judge()", l.judge(t.Context(), f))
+		must(t, "judge()", l.core.Judge(t.Context(), f))
 		d := l.Durability()
 		if !strings.Contains(d.Failover, c.failover) {
 			t.Errorf("Durability() with %s = %+v, want %q", name, d, c.failover)

@@ -4,10 +4,7 @@ package sqlserver
 
 import (
 	"context"
-	"errors"
-
-	"github.com/slotlease/slotlease/store"
-	"github.com/slotlease/slotlease/store/storekit"
+	"strings"
 )
 
 // The tables. Names are bytes, since texts are compared without their trailing spaces whatever the collation is. Documents
@@ -19,36 +16,32 @@ const (
 	CONSTRAINT ROSTERKEY PRIMARY KEY CLUSTERED (worker_type, id));`
 )
 
-// Init creates the tables unless they exist, and checks that they are fit for a ledger. It changes nothing that exists. It
-// needs the right to create for what is missing alone: CREATE TABLE in the database, and ALTER on the schema. The roster is
-// created unless that is denied: nothing else depends on it.
-func (l *Ledger) Init(ctx context.Context) error {
-	if err := l.MayWrite("init"); err != nil {
-		return err
+// rights are those of a worker. DELETE is for trimming. Without UPDATE on the ledger nobody can overwrite a lease.
+const rights = `-- A worker needs these rights and no others. Put its user here, unless this is it.
+GRANT SELECT, INSERT, DELETE ON OBJECT::LEDGER TO WORKER;
+GRANT SELECT, INSERT, UPDATE, DELETE ON OBJECT::ROSTER TO WORKER;
+`
+
+// script has the statements of Init for sqlcmd, and the rights of a worker.
+func (l *Ledger) script() string {
+	user := "[" + strings.ReplaceAll(l.core.Worker(), "]", "]]") + "]"
+	lines := "-- for sqlcmd, in the database " + strings.Join(strings.Fields(l.address.Database), " ") + "\n" // A comment ends with its line.
+	for _, t := range []struct{ table, create string }{{"LEDGER", createLedger}, {"ROSTER", createRoster}} {
+		lines += l.filled("IF OBJECT_ID(N'" + t.table + "') IS NULL\n" + t.create + "\n")
 	}
-	_, err := storekit.RunUnchecked(ctx, l.runner, "init", "", func(ctx context.Context) (none struct{}, err error) {
-		f, err := l.look(ctx)
-		if err != nil {
-			return none, err
-		}
-		if f.ledger == nil {
-			err = l.create(ctx, createLedger)
-		}
-		if err == nil && f.roster == nil {
-			if err = l.create(ctx, createRoster); errors.Is(l.meaning(err).Is, store.ErrDenied) {
-				err = nil
-			}
-		}
-		if err == nil {
-			err = l.fitness.Check(ctx)
-		}
-		return none, err
-	})
-	return err
+	parts := strings.Split(rights, "WORKER")
+	for i, part := range parts {
+		parts[i] = l.filled(part) // A table may be named so, too.
+	}
+	return lines + strings.Join(parts, user)
 }
 
 // create creates a table, unless another process has done so meanwhile.
-func (l *Ledger) create(ctx context.Context, text string) error {
+func (l *Ledger) create(ctx context.Context, _ *facts, table string) error {
+	text := createLedger
+	if table != l.address.Table {
+		text = createRoster
+	}
 	_, err := l.db.ExecContext(ctx, guard+l.filled(text))
 	if e, ok := ofStatement(err); ok && e.Number == codeExists {
 		return nil

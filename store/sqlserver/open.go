@@ -3,16 +3,15 @@
 package sqlserver
 
 import (
-	"cmp"
 	"context"
-	"errors"
-	"fmt"
+	"database/sql"
 	"time"
 
 	"github.com/benbjohnson/clock"
+	mssql "github.com/microsoft/go-mssqldb"
 
 	"github.com/slotlease/slotlease/store"
-	"github.com/slotlease/slotlease/store/storekit"
+	"github.com/slotlease/slotlease/store/internal/sqldb"
 )
 
 const (
@@ -21,18 +20,11 @@ const (
 	// DefaultTable keeps the records, unless Options or the URI say otherwise. The roster is beside it, in
 	// worker_leases_roster.
 	DefaultTable = "worker_leases"
-	// rosterSuffix makes the name of the roster's table.
-	rosterSuffix = "_roster"
-
-	defaultConns          = 4
-	defaultConnectTimeout = 3 * time.Second
-	// defaultSkew is how far the clocks of several servers are assumed to be apart.
-	defaultSkew = 100 * time.Millisecond
 	// tick is how old a reading of the server's clock may be: Windows may let it go on by steps of 15.6 ms.
 	tick = 16 * time.Millisecond
 )
 
-// Options of Open. URI is required.
+// Options of Open. URI or DB is required.
 type Options struct {
 	// URI names servers, database and table:
 	//
@@ -41,7 +33,7 @@ type Options struct {
 	//	sqlserver://HOST/DATABASE?instance=SQLEXPRESS
 	//
 	// Name the listener of an availability group. Of several hosts, HOST1,HOST2:1444, the first that takes writes is used.
-	// A user DOMAIN%5CUSER logs in to Windows (NTLM). Microsoft Entra ID isn't supported.
+	// A user DOMAIN%5CUSER logs in to Windows (NTLM). For Microsoft Entra ID give DB.
 	//
 	// Parameters: schema, table, serverSkew=500ms, maxConns=4 and appName are the fields of the same names. instance names
 	// an instance whose port SQL Server Browser knows. connectTimeout is for each host, 3s by default, at most 1m.
@@ -53,6 +45,15 @@ type Options struct {
 	URI string
 	// Password of the URI's user. Default: that of the URI.
 	Password string
+	// PasswordFunc gives the current password, if it changes. It is asked for each new connection, and has 10 s by Clock. What it
+	// gives is logged nowhere, and its errors are those of the operations.
+	PasswordFunc func(ctx context.Context) (string, error)
+
+	// DB is the application's, opened with github.com/microsoft/go-mssqldb, in place of URI and passwords, also for Microsoft Entra ID.
+	// Connections are taken for an operation each, at most MaxConns at a time. Their sessions are set up for that, and the driver resets
+	// them. An operation that gets none in 3 s fails, and says that the pool is exhausted. Close leaves DB open. Which servers it may
+	// lead to isn't known, so they aren't asked whether two of them take writes.
+	DB *sql.DB
 
 	// Schema and Table default: those of the URI, else DefaultSchema and DefaultTable. At most 100 bytes each, of
 	// A-Z a-z 0-9 _.
@@ -63,9 +64,10 @@ type Options struct {
 	// several hosts, the database is in an availability group, or it is Azure's. It can't be negative; at most 1 h.
 	ServerSkew time.Duration
 
-	// MaxConns bounds the connections to the server. Default: that of the URI, else 4. From 1 to 1000.
+	// MaxConns bounds the connections to the server, and those that DB lends. Default: that of the URI, else 4. From 1 to 1000.
 	MaxConns int
 	// AppName is the program_name in the server's sys.dm_exec_sessions. Default: that of the URI, else slotlease.
+	// That of DB is its own.
 	AppName string
 	// ReadOnly is for people who look: Append, Trim, Init and the like fail with store.ErrDenied.
 	ReadOnly bool
@@ -75,80 +77,60 @@ type Options struct {
 	Clock clock.Clock
 }
 
-// passwordVariable is that of sqlcmd.
-const passwordVariable = "SQLCMDPASSWORD"
-
 func init() {
-	store.Register("sqlserver", store.Driver{
-		Open: func(ctx context.Context, uri string, o store.OpenOptions) (store.Ledger, error) {
-			options := Options{URI: uri, ReadOnly: o.ReadOnly, AppName: o.AppName, Clock: o.Clock}
-			if a, err := parseURI(uri); err == nil && a.Password == "" {
-				options.Password = getenv(o)(passwordVariable)
-			}
-			l, err := Open(ctx, options)
-			if err != nil {
-				return nil, err
-			}
-			return l, nil
-		},
-		Redact: Redact,
-		Form:   "sqlserver://HOST/DATABASE",
-
-		Secrets: []store.Secret{{Variable: passwordVariable, Shared: true}},
+	sqldb.Register(&form, read, func(ctx context.Context, uri, password string, o store.OpenOptions) (*Ledger, error) {
+		return Open(ctx, Options{URI: uri, Password: password, ReadOnly: o.ReadOnly, AppName: o.AppName, Clock: o.Clock})
 	})
 }
 
 // Open checks the options and makes a ledger of them. It reports everything that is wrong with them at once. It
 // waits for no connection: a server that can't be reached shows in the operations, and they work once it can.
 func Open(_ context.Context, o Options) (*Ledger, error) {
-	a, err := parseURI(o.URI)
-	faults := []error{err}
-	bad := func(ok bool, format string, args ...any) {
-		if !ok {
-			faults = append(faults, fmt.Errorf("options: "+format, args...))
-		}
+	l := &Ledger{}
+	var faults []error
+	if o.DB == nil {
+		var err error
+		l.address, err = parseURI(o.URI)
+		faults = append(faults, err)
 	}
-	bad(o.Schema == "" || a.schema == "" || o.Schema == a.schema, "schema is given in the URI and in Options, and differs: give one")
-	a.schema = cmp.Or(o.Schema, a.schema, DefaultSchema)
-	bad(schemaName.MatchString(a.schema), "Schema must be a name of A-Z a-z 0-9 _ that doesn't begin with a digit, at most 100")
-	bad(o.Table == "" || a.table == "" || o.Table == a.table, "table is given in the URI and in Options, and differs: give one")
-	a.table = cmp.Or(o.Table, a.table, DefaultTable)
-	bad(tableName.MatchString(a.table), "Table must be a name of A-Z a-z 0-9 _ that doesn't begin with a digit, at most 100")
-	a.appName = cmp.Or(o.AppName, a.appName, "slotlease")
-	bad(isAppName(a.appName), "AppName must have 1 to 63 printable ASCII characters")
-	bad(o.ServerSkew >= 0 && o.ServerSkew <= storekit.MostSkew, "ServerSkew %v must be from 0 to %v", o.ServerSkew, storekit.MostSkew)
-	bad(o.ServerSkew == 0 || a.skew == 0 || o.ServerSkew == a.skew, "serverSkew %v in the URI and %v in Options: give one", a.skew, o.ServerSkew)
-	a.skew = cmp.Or(o.ServerSkew, a.skew)
-	bad(o.MaxConns >= 0 && o.MaxConns <= mostConns, "MaxConns %d must be from 1 to %d, or 0 for the default", o.MaxConns, mostConns)
-	a.maxConns = cmp.Or(o.MaxConns, a.maxConns, defaultConns)
-	a.connectTimeout = cmp.Or(a.connectTimeout, defaultConnectTimeout)
-	bad(o.Password == "" || a.Password == "" || o.Password == a.Password, "a password is given in the URI and in Options, and differs: give one")
-	a.Password = cmp.Or(o.Password, a.Password)
-	if err := errors.Join(faults...); err != nil {
-		return nil, fmt.Errorf("sqlserver: open: %w", err)
+	core, err := sqldb.Open[*facts](&form, &l.address.Address, sqldb.Options{
+		URI: o.URI, Password: o.Password, PasswordFunc: o.PasswordFunc, Lent: o.DB != nil, Schema: o.Schema, Table: o.Table,
+		ServerSkew: o.ServerSkew, MaxConns: o.MaxConns, AppName: o.AppName, Clock: o.Clock,
+	}, faults...)
+	if err != nil {
+		return nil, err
 	}
-	l := &Ledger{address: a, clock: o.Clock}
-	if l.clock == nil {
-		l.clock = clock.New()
+	l.core, l.clock = core, core.Clock
+	if o.DB != nil {
+		core.Lend(o.DB, nil)
 	}
-	l.hide()
-	if l.db, err = l.pool(); err != nil {
-		return nil, fmt.Errorf("sqlserver: open: %w", err)
+	if l.tls, err = sqldb.TLS(l.address.ca, "", "", l.address.trust || l.address.encrypt == encryptNo); err != nil {
+		return nil, form.Failed(err)
 	}
-	l.fitness = storekit.NewFitness(l.clock, l.check)
-	l.runner = storekit.NewRunner(storekit.RunnerOptions{Store: "sqlserver", Secrets: l.secrets, Meaning: l.meaning, Fitness: l.fitness})
-	l.SQL = storekit.NewSQL(storekit.SQLOptions{
-		DB: l.db, Dialect: l.dialect(), Runner: l.runner, Fitness: l.fitness, Insert: l.insert, ReadOnly: o.ReadOnly,
-	})
+	l.tls.DynamicRecordSizingDisabled = true // The server expects a message of the protocol in one record.
+	core.MakePool(&mssql.Driver{}, l.connect, l.borrow)
+	l.db = core.DB
+	l.Ledger = core.Start(l.parts(o.ReadOnly))
 	return l, nil
 }
 
-// hide keeps the password out of errors.
-func (l *Ledger) hide() {
-	a := &l.address
-	if a.Password != "" {
-		l.secrets.Hide(a.Password)
-		l.secrets.HideLogin(a.User+":"+a.Password, "")
+// parts are what is SQL Server's own.
+func (l *Ledger) parts(readOnly bool) sqldb.Parts[*facts] {
+	return sqldb.Parts[*facts]{
+		Dialect: l.dialect(), Insert: l.insert, ReadOnly: readOnly, Meaning: l.meaning,
+		Look: l.look, AskHosts: l.askHosts, Unusable: unusable, NameIt: nameTheRightOne, Several: (*facts).several,
+		Unasked: func(*facts) string {
+			if l.core.Skew() == 0 {
+				return ""
+			}
+			return "this store asks no other server for its clock"
+		},
+		Stamp:  func(s *store.Stamp) { s.MaxAge = tick },
+		Checks: l.checks(), Columns: ledgerColumns, Table: tableFlaws, Kept: "with the key (worker_type, seq), byte by byte",
+		Hooks: ", as far as the user may know (policies: with VIEW DEFINITION)",
+		Probe: l.filled(askAbsent), Lacks: l.lacks, Grantee: "the user",
+		Durability: (*facts).durability,
+		Untested:   untested,
+		Create:     l.create, Script: l.script,
 	}
-	l.secrets.Publish(append([]string{a.Database, a.schema, a.table}, a.Hosts...)...)
 }

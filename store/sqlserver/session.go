@@ -9,10 +9,11 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"strings"
 
+	"github.com/benbjohnson/clock"
 	mssql "github.com/microsoft/go-mssqldb"
 
+	"github.com/slotlease/slotlease/store/internal/sqldb"
 	"github.com/slotlease/slotlease/store/storekit"
 )
 
@@ -21,6 +22,11 @@ type conn struct {
 	*mssql.Conn
 
 	line net.Conn
+	// loan is that of a connection of the application's pool, by whose clock it is given back; nil for one of our own.
+	loan  *sqldb.Loan
+	clock clock.Clock
+	// used notes a statement.
+	used func()
 	bad  bool
 }
 
@@ -39,17 +45,14 @@ SET QUOTED_IDENTIFIER ON;
 SET NUMERIC_ROUNDABORT OFF;
 SET ROWCOUNT 0;
 SET TEXTSIZE 2147483647;
-SET LOCK_TIMEOUT 10000;
+SET LOCK_TIMEOUT 2000;
 SET LANGUAGE us_english;
 `
-
-// since is what makes the name of a server that of its process.
-const since = " since "
 
 // marking notes in the session which process it is of: the server, and when its tempdb was made, which is at each start.
 // Azure SQL Database doesn't show that one.
 const marking = `DECLARE @server nvarchar(300) = COALESCE(CONVERT(nvarchar(128), SERVERPROPERTY('ServerName')), N'a server without a name')
-	+ COALESCE(N'` + since + `' + CONVERT(nvarchar(30), (SELECT create_date FROM sys.databases WHERE name = N'tempdb'), 126), N'');
+	+ COALESCE(N'` + sqldb.Since + `' + CONVERT(nvarchar(30), (SELECT create_date FROM sys.databases WHERE name = N'tempdb'), 126), N'');
 EXEC sys.sp_set_session_context @key = N'` + sessionServer + `', @value = @server;
 `
 
@@ -86,24 +89,26 @@ func (c *conn) IsValid() bool { return !c.bad && c.Conn.IsValid() }
 
 // ExecContext executes a statement.
 func (c *conn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+	c.used()
 	s, err := c.statement(ctx, query)
 	if err != nil {
 		return nil, err
 	}
 	done := c.watch(ctx)
-	result, err := s.ExecContext(context.WithoutCancel(ctx), args)
+	result, err := s.ExecContext(c.within(ctx), args)
 	done()
 	return result, c.judge(err)
 }
 
 // QueryContext executes statements that have rows.
 func (c *conn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
+	c.used()
 	s, err := c.statement(ctx, query)
 	if err != nil {
 		return nil, err
 	}
 	done := c.watch(ctx)
-	found, err := s.QueryContext(context.WithoutCancel(ctx), args)
+	found, err := s.QueryContext(c.within(ctx), args)
 	if err != nil {
 		done()
 		return nil, c.judge(err)
@@ -136,11 +141,19 @@ func (c *conn) statement(ctx context.Context, query string) (*mssql.Stmt, error)
 	return s.(*mssql.Stmt), nil
 }
 
+// within is the context of a statement, which watch ends; that of one on a connection that is lent, the driver ends.
+func (c *conn) within(ctx context.Context) context.Context {
+	if c.loan != nil {
+		return ctx
+	}
+	return context.WithoutCancel(ctx)
+}
+
 // watch closes the connection when the context ends, until the function that it returns is called. The driver would
 // ask the server to interrupt the statement, and wait for seconds.
 func (c *conn) watch(ctx context.Context) (done func()) {
 	if c.line == nil {
-		return func() {} // The session is being set up: the dialer closes it.
+		return func() {} // The session is being set up: the dialer closes it. Or it is lent.
 	}
 	stop := context.AfterFunc(ctx, func() { _ = c.line.Close() })
 	return func() {
@@ -159,6 +172,9 @@ func (c *conn) judge(err error) error {
 	_, said := errors.AsType[mssql.Error](err)
 	if _, isUnfit := ofServer(err); isUnfit || fatal || !said {
 		c.bad = true
+	}
+	if c.loan != nil && errors.Is(err, driver.ErrBadConn) {
+		return errors.New(err.Error()) // The application's driver may say so of a statement that was executed, to have it repeated.
 	}
 	return err
 }
@@ -193,24 +209,5 @@ func (c *conn) all(ctx context.Context, text string) ([][]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	var all [][]string
-	into := make([]driver.Value, len(found.Columns()))
-	for {
-		if err := found.Next(into); errors.Is(err, io.EOF) {
-			return all, found.Close()
-		} else if err != nil {
-			return nil, errors.Join(err, found.Close())
-		}
-		row := make([]string, len(into))
-		for i, v := range into {
-			switch v := v.(type) {
-			case []byte:
-				row[i] = string(v)
-			case nil:
-			default:
-				row[i] = strings.TrimSpace(fmt.Sprint(v))
-			}
-		}
-		all = append(all, row)
-	}
+	return sqldb.Texts(found)
 }

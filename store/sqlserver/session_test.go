@@ -20,7 +20,7 @@ func TestAStatementThatIsGivenUpCostsItsConnection(t *testing.T) {
 	t.Parallel()
 	near, far := net.Pipe()
 	defer func() { _ = far.Close() }()
-	c := &conn{line: near}
+	c := &conn{line: near, used: func() {}}
 	ctx, cancel := context.WithCancel(t.Context())
 	c.watch(ctx)()
 	if c.bad {
@@ -51,12 +51,12 @@ func TestAConnectionIsKeptAfterErrorsThatLeaveItWhole(t *testing.T) {
 		"a broken stream":               {mssql.StreamError{InnerError: io.EOF}, true},
 		"a connection that was reset":   {&net.OpError{Op: "read", Err: io.EOF}, true},
 	} {
-		one := &conn{}
+		one := &conn{used: func() {}}
 		if err := one.judge(c.err); fmt.Sprint(err) != fmt.Sprint(c.err) || one.bad != c.bad {
-			t.Errorf("judge() of %s = %v, bad %v, want it as it was, bad %v", name, err, one.bad, c.bad)
+			t.Errorf("Judge() of %s = %v, bad %v, want it as it was, bad %v", name, err, one.bad, c.bad)
 		}
 	}
-	broken := &conn{bad: true}
+	broken := &conn{bad: true, used: func() {}}
 	if err := broken.ResetSession(t.Context()); !errors.Is(err, driver.ErrBadConn) {
 		t.Errorf("ResetSession() of a bad connection = %v, want %v", err, driver.ErrBadConn)
 	}

@@ -6,14 +6,11 @@ import (
 	"context"
 	"errors"
 	"net"
-	"runtime"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/internal/documenttest"
-	"github.com/slotlease/slotlease/store/storekit"
 	"github.com/slotlease/slotlease/testutil/storetest"
 )
 
@@ -58,29 +55,8 @@ func TestAnOperationEndsWithItsContextWhateverTheHostDoes(t *testing.T) {
 
 // It isn't parallel, because it counts goroutines.
 func TestAHandleThatIsClosedLeavesNoGoroutine(t *testing.T) {
-	host := silent(t)
-	use := func() {
-		l, err := Open(t.Context(), Options{URI: "sqlserver://me@" + host + "/d?connectTimeout=1m"})
-		must(t, "Open()", err)
-		for range 4 {
-			ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
-			_, _, _ = l.Tail(ctx, "job", 1)
-			cancel()
-		}
-		must(t, "Close()", l.Close(within(t)))
-	}
-	use()
-	before := runtime.NumGoroutine()
-	for range 10 {
-		use()
-	}
-	for range 500 {
-		if runtime.NumGoroutine() <= before {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	t.Errorf("%d goroutines after Close, %d before", runtime.NumGoroutine(), before)
+	o := Options{URI: "sqlserver://me@" + silent(t) + "/d?connectTimeout=1m"}
+	documenttest.LeavesNoGoroutine(t, func() (store.Ledger, error) { return Open(t.Context(), o) })
 }
 
 func TestAnExaminationOfAServerThatDoesNotAnswer(t *testing.T) {
@@ -95,46 +71,21 @@ func TestAnExaminationOfAServerThatDoesNotAnswer(t *testing.T) {
 		for _, f := range found {
 			levels[f.Check] = f.Level
 		}
-		for check, want := range map[string]store.Level{store.CheckConnection: store.LevelFail, store.CheckTLS: level, CheckServer: store.LevelWarn, CheckTable: store.LevelSkip} {
+		for check, want := range map[string]store.Level{store.CheckConnection: store.LevelFail, store.CheckTLS: level, CheckServer: store.LevelSkip, CheckTable: store.LevelSkip} {
 			if levels[check] != want {
 				t.Errorf("Examine() of %q: %s is %v, want %v", parameters, check, levels[check], want)
 			}
 		}
 	}
 	l := opened(t, Options{URI: "sqlserver://me@db.example/d?encrypt=false"})
-	e := &storekit.Exam{Clock: l.clock}
-	l.examineTLS(e)
-	if e.Found[0].Level != store.LevelWarn {
-		t.Errorf("examineTLS() of another machine without encryption = %+v, want a warning", e.Found)
+	if text, remedy := l.secured(); remedy == "" {
+		t.Errorf("secured() of another machine without encryption = %q, want a warning", text)
 	}
 	documenttest.Is(t, "Examine() after Close()", func() error { must(t, "Close()", l.Close(within(t))); _, err := l.Examine(within(t)); return err }(), store.ErrClosed)
 }
 
-func TestFactsAreJudgedOneByOne(t *testing.T) {
+func TestASoundServerIsSaidToBeUntested(t *testing.T) {
 	t.Parallel()
-	l := opened(t, Options{URI: "sqlserver://me@db.example/d"})
-	judged := func(f *facts) []store.Finding {
-		e := &storekit.Exam{Clock: l.clock}
-		l.examineFacts(e, f)
-		return e.Found
-	}
-	untested := judged(sound())[0]
-	if untested.Check != CheckServer || untested.Level != store.LevelWarn || !strings.Contains(untested.Text, "this store is untested") || !strings.Contains(untested.Remedy, "go test -tags sqlserver") {
-		t.Errorf("examineFacts() of a sound server = %+v, want a warning that the store is untested", untested)
-	}
-	for check, spoil := range map[string]func(f *facts){
-		CheckServer: with(valueDelayed, "FORCED"), CheckDurability: with(valuePageVerify, "NONE"), CheckTable: func(f *facts) { f.ledger.kinds = "external" },
-		store.CheckConstraints: func(f *facts) { f.ledger.policies = []string{"p"} },
-	} {
-		f := sound()
-		spoil(f)
-		for _, found := range judged(f) {
-			if found == untested {
-				continue
-			}
-			if bad := found.Level != store.LevelOK; bad != (found.Check == check) || bad && found.Remedy == "" {
-				t.Errorf("examineFacts() of a spoilt %s = %+v", check, found)
-			}
-		}
-	}
+	_, err := unproven(sound())
+	documenttest.Says(t, "what is said of a sound server", err, nil, "this store is untested", "go test -tags sqlserver")
 }

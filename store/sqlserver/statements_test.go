@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/slotlease/slotlease/store"
-	"github.com/slotlease/slotlease/store/storekit"
+	"github.com/slotlease/slotlease/store/internal/sqldb"
 )
 
 var update = flag.Bool("update", false, "rewrite testdata/statements.sql")
@@ -22,7 +22,7 @@ func TestTheStatementsAreThoseThatWereReviewed(t *testing.T) {
 	d := l.dialect()
 	types := map[string]string{"@p1": "@p1 nvarchar(63)", "@p2": "@p2 bigint", "@p3": "@p3 bigint"}
 	names := map[string]string{"@p1": "@p1 nvarchar(63)", "@p2": "@p2 nvarchar(64)", "@p3": "@p3 nvarchar(max)"}
-	rows := map[string]string{"@p1": "@p1 nvarchar(63)", "@p2": "@p2 bigint", "@p3": "@p3 nvarchar(max)"}
+	rows := map[string]string{"@p1": "@p1 nvarchar(63)", "@p2": "@p2 bigint", "@p3": "@p3 nvarchar(max)", "@p4": "@p4 nvarchar(64)", "@p5": "@p5 nvarchar(64)", "@p6": "@p6 nvarchar(256)"}
 	var script strings.Builder
 	for _, s := range []struct {
 		name, text string
@@ -32,7 +32,9 @@ func TestTheStatementsAreThoseThatWereReviewed(t *testing.T) {
 		{"a new session, then", askUpdateability, nil},
 		{"init", guard + l.filled(createLedger), nil},
 		{"init, then", guard + l.filled(createRoster), nil},
-		{"append", l.insertion(), rows},
+		{"init, by an administrator", l.InitScript(), nil},
+		{"append", l.insertion(false), rows},
+		{"append above a known record", l.insertion(true), rows},
 		{"append, after a conflict", l.presence(), types},
 		{"get", d.Get.Text, types},
 		{"tail", d.Tail.Text, types},
@@ -46,15 +48,15 @@ func TestTheStatementsAreThoseThatWereReviewed(t *testing.T) {
 		{"the check: server", askServer, nil},
 		{"the check: database", askDatabase, nil},
 		{"the check: availability group", sound().askGroup("00000000-0000-0000-0000-000000000000"), nil},
-		{"the check: table", l.of(askTable, l.address.table), nil},
-		{"the check: columns", l.of(askColumns, l.address.table), nil},
-		{"the check: unique indexes", l.of(askIndexes, l.address.table), nil},
-		{"the check: triggers, constraints, policies", l.of(askHooks, l.address.table), nil},
+		{"the check: table", l.of(askTable, l.address.Table), nil},
+		{"the check: columns", l.of(askColumns, l.address.Table), nil},
+		{"the check: unique indexes", l.of(askIndexes, l.address.Table), nil},
+		{"the check: triggers, constraints, policies", l.of(askHooks, l.address.Table), nil},
 		{"the check: a table that is unknown", l.filled(askAbsent), nil},
-		{"a right", l.askRight(l.address.table, "INSERT"), nil},
+		{"a right", l.askRight(l.address.Table, "INSERT"), nil},
 	} {
 		fmt.Fprintf(&script, "-- %s\n", s.name)
-		for _, p := range []string{"@p1", "@p2", "@p3"} {
+		for _, p := range []string{"@p1", "@p2", "@p3", "@p4", "@p5", "@p6"} {
 			if strings.Contains(s.text, p) {
 				fmt.Fprintf(&script, "DECLARE %s;\n", s.types[p])
 			}
@@ -82,7 +84,7 @@ func TestNamesOfTablesAreNoPartsOfStatements(t *testing.T) {
 	t.Parallel()
 	l := opened(t, Options{URI: "sqlserver://me@127.0.0.1:1/jobs?schema=TABLES&table=LEDGER_RIGHTS_DOCUMENT"})
 	const want = "[TABLES].[LEDGER_RIGHTS_DOCUMENT]"
-	for _, text := range []string{l.askRight(l.address.table, "INSERT"), l.of(askTable, l.address.table), l.presence(), l.insertion(), l.dialect().Tail.Text} {
+	for _, text := range []string{l.askRight(l.address.Table, "INSERT"), l.of(askTable, l.address.Table), l.presence(), l.insertion(true), l.dialect().Tail.Text} {
 		if !strings.Contains(text, want) {
 			t.Errorf("a statement on the table %s is %s", want, text)
 		}
@@ -95,7 +97,7 @@ func TestSeqsAreComparedWithNumbersOfTheirType(t *testing.T) {
 	t.Parallel()
 	d := opened(t, Options{URI: "sqlserver://me@127.0.0.1:1/jobs"}).dialect()
 	most := fmt.Sprint(int64(store.MaxSeq))
-	for _, s := range []storekit.Statement{d.Tail, d.Page, d.Trim} {
+	for _, s := range []sqldb.Statement{d.Tail, d.Page, d.Trim} {
 		if n := strings.Count(s.Text, most); n == 0 || n != strings.Count(s.Text, "CONVERT(bigint, "+most+")") {
 			t.Errorf("a statement compares a Seq with a decimal: %s", s.Text)
 		}
@@ -107,7 +109,7 @@ func TestEachStatementOnTheTablesIsGuarded(t *testing.T) {
 	t.Parallel()
 	l := opened(t, Options{URI: "sqlserver://worker@db.example/jobs"})
 	d := l.dialect()
-	for _, s := range []storekit.Statement{d.Get, d.Tail, d.Page, d.Trim, d.WorkerTypes, d.Now, d.Attend, d.Leave, d.Presences, {Text: l.insertion()}, {Text: l.presence()}} {
+	for _, s := range []sqldb.Statement{d.Get, d.Tail, d.Page, d.Trim, d.WorkerTypes, d.Now, d.Attend, d.Leave, d.Presences, {Text: l.insertion(true)}, {Text: l.presence()}} {
 		if !strings.HasPrefix(s.Text, guard) {
 			t.Errorf("%s has no guard", s.Text)
 		}

@@ -8,10 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/slotlease/slotlease/internal/race"
 	"github.com/slotlease/slotlease/store"
@@ -206,31 +204,5 @@ func TestASoundStoreIsFoundSound(t *testing.T) {
 
 // BenchmarkOperations reports what most operations take, and what nearly all do.
 func BenchmarkOperations(b *testing.B) {
-	l := initialised(b, Options{URI: named(b), Table: newTable(b)})
-	seq := int64(0)
-	for name, call := range map[string]func(ctx context.Context) error{
-		"append": func(ctx context.Context) error { seq++; return l.Append(ctx, storetest.Grant("bench", seq)) },
-		"tail":   func(ctx context.Context) error { _, _, err := l.Tail(ctx, "bench", 2); return err },
-		"now":    func(ctx context.Context) error { _, err := l.Now(ctx); return err },
-	} {
-		b.Run(name, func(b *testing.B) {
-			var took []time.Duration
-			for b.Loop() {
-				began := time.Now()
-				must(b, name, call(b.Context()))
-				took = append(took, time.Since(began))
-			}
-			report(b, took)
-		})
-	}
-}
-
-// report reports percentiles.
-func report(b *testing.B, took []time.Duration) {
-	b.Helper()
-	slices.Sort(took)
-	for name, p := range map[string]int{"p50-ms": 50, "p99-ms": 99} {
-		at := took[min(len(took)-1, len(took)*p/100)]
-		b.ReportMetric(float64(at)/float64(time.Millisecond), name)
-	}
+	documenttest.BenchmarkOperations(b, "named", initialised(b, Options{URI: named(b), Table: newTable(b)}))
 }

@@ -6,7 +6,6 @@ import (
 	"context"
 	"crypto/tls"
 	"reflect"
-	"strings"
 	"testing"
 	"time"
 
@@ -14,10 +13,13 @@ import (
 
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/internal/documenttest"
+	"github.com/slotlease/slotlease/store/internal/sqldb"
 	"github.com/slotlease/slotlease/store/storekit"
 )
 
 const canary = documenttest.Canary
+
+const start = "sqlserver://h/d?"
 
 // uris are those of the store.
 var uris = documenttest.URIs{
@@ -26,7 +28,34 @@ var uris = documenttest.URIs{
 		a, err := parseURI(uri)
 		return len(a.Hosts) > 0 && len(a.Hosts) == len(a.Ports) && a.Database != "" && a.encrypt != "", err
 	},
-	Open: func(ctx context.Context, uri string) (store.Ledger, error) { return Open(ctx, Options{URI: uri}) },
+	Open:         func(ctx context.Context, uri string) (store.Ledger, error) { return Open(ctx, Options{URI: uri}) },
+	Certificates: map[string]string{"tlsCA=/no/such/file": "options: tlsCA", "tlsCA=uri_test.go": "options: tlsCA"},
+	Variable:     "SQLCMDPASSWORD",
+	Name:         "sqlserver dbo.leases in d at localhost:1",
+	Login: func(l store.Ledger) (password, app string) {
+		return l.(*Ledger).address.Password, l.(*Ledger).address.AppName
+	},
+	Refused: map[string]string{
+		"mssql://h/d":                                        "must begin with sqlserver://",
+		`sqlserver://h\SQLEXPRESS/d`:                         "each host",
+		"sqlserver://h/a%5Db":                                "the database",
+		"sqlserver://h?database=d":                           "the database is missing",
+		start + "database=d":                                 "parameter database is unknown",
+		start + "applicationIntent=ReadOnly":                 "a readable secondary lags",
+		start + "failoverpartner=x":                          "parameter failoverpartner is unknown",
+		start + "fedauth=ActiveDirectoryDefault":             "parameter fedauth is unknown",
+		start + "table=a%5Db":                                "parameter table must be a name",
+		start + "instance=a%5Cb":                             "parameter instance must be the name of an instance",
+		"sqlserver://h:1433,i/d?instance=x":                  "instance is for one host without a port",
+		"sqlserver://h:5/d?instance=x":                       "instance is for one host without a port",
+		start + "encrypt=disable":                            "parameter encrypt must be strict, true or false",
+		start + "encrypt=True":                               "parameter encrypt must be strict, true or false",
+		start + "trustServerCertificate=yes":                 "must be true or false",
+		start + "trustServerCertificate=true&tlsCA=/x":       "trustServerCertificate verifies nothing",
+		start + "trustServerCertificate=true&encrypt=strict": "trustServerCertificate verifies nothing",
+		start + "encrypt=false&tlsCA=/x":                     "are for encrypt=true",
+		start + "hostNameInCertificate=a%20b":                "must be the name of a host",
+	},
 }
 
 func TestParseURI(t *testing.T) {
@@ -36,19 +65,19 @@ func TestParseURI(t *testing.T) {
 		address
 		host, port, shown string
 	}{
-		"sqlserver://db.example/jobs":                         {address{DatabaseURI: at{Database: "jobs"}, encrypt: "true"}, "db.example", "1433", "sqlserver://db.example/jobs"},
-		"sqlserver://db.example:1434/jobs/":                   {address{DatabaseURI: at{Database: "jobs"}, encrypt: "true"}, "db.example", "1434", "sqlserver://db.example:1434/jobs/"},
-		"sqlserver://me@localhost/jobs":                       {address{DatabaseURI: at{User: "me", Database: "jobs"}, encrypt: "true"}, "localhost", "1433", "sqlserver://***@localhost/jobs"},
-		"sqlserver://me:p%40ss%3A%2F@127.0.0.1/my%20jobs":     {address{DatabaseURI: at{User: "me", Password: "p@ss:/", Database: "my jobs"}, encrypt: "true"}, "127.0.0.1", "1433", "sqlserver://me:***@127.0.0.1/my%20jobs"},
-		"sqlserver://CORP%5Cme:x@[::1]:7/jobs":                {address{DatabaseURI: at{User: `CORP\me`, Password: "x", Database: "jobs"}, encrypt: "true"}, "::1", "7", "sqlserver://CORP%5Cme:***@[::1]:7/jobs"},
-		"sqlserver://h/jobs?encrypt=strict":                   {address{DatabaseURI: at{Database: "jobs"}, encrypt: "strict"}, "h", "1433", "sqlserver://h/jobs?encrypt=strict"},
-		"sqlserver://h/jobs?trustServerCertificate=true":      {address{DatabaseURI: at{Database: "jobs"}, encrypt: "true", trust: true}, "h", "1433", "sqlserver://h/jobs?trustServerCertificate=true"},
-		"sqlserver://h/jobs?table=leases_2&schema=ops":        {address{DatabaseURI: at{Database: "jobs"}, schema: "ops", table: "leases_2", encrypt: "true"}, "h", "1433", "sqlserver://h/jobs?table=leases_2&schema=ops"},
-		"sqlserver://h/jobs?instance=SQL$1&encrypt=false":     {address{DatabaseURI: at{Database: "jobs"}, instance: "SQL$1", encrypt: "false"}, "h", "1433", "sqlserver://h/jobs?instance=SQL$1&encrypt=false"},
-		"sqlserver://h/jobs?serverSkew=1.5s&maxConns=9&":      {address{DatabaseURI: at{Database: "jobs"}, skew: 1500 * time.Millisecond, maxConns: 9, encrypt: "true"}, "h", "1433", "sqlserver://h/jobs?serverSkew=1.5s&maxConns=9&"},
-		"sqlserver://h/jobs?applicationIntent=ReadWrite":      {address{DatabaseURI: at{Database: "jobs"}, encrypt: "true"}, "h", "1433", "sqlserver://h/jobs?applicationIntent=ReadWrite"},
-		"sqlserver://h/jobs?connectTimeout=7s&appName=a%20b":  {address{DatabaseURI: at{Database: "jobs"}, connectTimeout: 7 * time.Second, appName: "a b", encrypt: "true"}, "h", "1433", "sqlserver://h/jobs?connectTimeout=7s&appName=a%20b"},
-		"sqlserver://h/jobs?tlsCA=/a&hostNameInCertificate=c": {address{DatabaseURI: at{Database: "jobs"}, encrypt: "true", ca: "/a", certificateName: "c"}, "h", "1433", "sqlserver://h/jobs?tlsCA=/a&hostNameInCertificate=c"},
+		"sqlserver://db.example/jobs":                         {address{Address: sqldb.Address{DatabaseURI: at{Database: "jobs"}}, encrypt: "true"}, "db.example", "1433", "sqlserver://db.example/jobs"},
+		"sqlserver://db.example:1434/jobs/":                   {address{Address: sqldb.Address{DatabaseURI: at{Database: "jobs"}}, encrypt: "true"}, "db.example", "1434", "sqlserver://db.example:1434/jobs/"},
+		"sqlserver://me@localhost/jobs":                       {address{Address: sqldb.Address{DatabaseURI: at{User: "me", Database: "jobs"}}, encrypt: "true"}, "localhost", "1433", "sqlserver://***@localhost/jobs"},
+		"sqlserver://me:p%40ss%3A%2F@127.0.0.1/my%20jobs":     {address{Address: sqldb.Address{DatabaseURI: at{User: "me", Password: "p@ss:/", Database: "my jobs"}}, encrypt: "true"}, "127.0.0.1", "1433", "sqlserver://me:***@127.0.0.1/my%20jobs"},
+		"sqlserver://CORP%5Cme:x@[::1]:7/jobs":                {address{Address: sqldb.Address{DatabaseURI: at{User: `CORP\me`, Password: "x", Database: "jobs"}}, encrypt: "true"}, "::1", "7", "sqlserver://CORP%5Cme:***@[::1]:7/jobs"},
+		"sqlserver://h/jobs?encrypt=strict":                   {address{Address: sqldb.Address{DatabaseURI: at{Database: "jobs"}}, encrypt: "strict"}, "h", "1433", "sqlserver://h/jobs?encrypt=strict"},
+		"sqlserver://h/jobs?trustServerCertificate=true":      {address{Address: sqldb.Address{DatabaseURI: at{Database: "jobs"}}, encrypt: "true", trust: true}, "h", "1433", "sqlserver://h/jobs?trustServerCertificate=true"},
+		"sqlserver://h/jobs?table=leases_2&schema=ops":        {address{Address: sqldb.Address{DatabaseURI: at{Database: "jobs"}, Schema: "ops", Table: "leases_2"}, encrypt: "true"}, "h", "1433", "sqlserver://h/jobs?table=leases_2&schema=ops"},
+		"sqlserver://h/jobs?instance=SQL$1&encrypt=false":     {address{Address: sqldb.Address{DatabaseURI: at{Database: "jobs"}, At: `h\SQL$1`}, instance: "SQL$1", encrypt: "false"}, "h", "1433", "sqlserver://h/jobs?instance=SQL$1&encrypt=false"},
+		"sqlserver://h/jobs?serverSkew=1.5s&maxConns=9&":      {address{Address: sqldb.Address{DatabaseURI: at{Database: "jobs"}, Skew: 1500 * time.Millisecond, MaxConns: 9}, encrypt: "true"}, "h", "1433", "sqlserver://h/jobs?serverSkew=1.5s&maxConns=9&"},
+		"sqlserver://h/jobs?applicationIntent=ReadWrite":      {address{Address: sqldb.Address{DatabaseURI: at{Database: "jobs"}}, encrypt: "true"}, "h", "1433", "sqlserver://h/jobs?applicationIntent=ReadWrite"},
+		"sqlserver://h/jobs?connectTimeout=7s&appName=a%20b":  {address{Address: sqldb.Address{DatabaseURI: at{Database: "jobs"}, ConnectTimeout: 7 * time.Second, AppName: "a b"}, encrypt: "true"}, "h", "1433", "sqlserver://h/jobs?connectTimeout=7s&appName=a%20b"},
+		"sqlserver://h/jobs?tlsCA=/a&hostNameInCertificate=c": {address{Address: sqldb.Address{DatabaseURI: at{Database: "jobs"}}, encrypt: "true", ca: "/a", certificateName: "c"}, "h", "1433", "sqlserver://h/jobs?tlsCA=/a&hostNameInCertificate=c"},
 	} {
 		want.Hosts, want.Ports = []string{want.host}, []string{want.port}
 		if got, err := parseURI(uri); err != nil || !reflect.DeepEqual(got, want.address) {
@@ -57,78 +86,13 @@ func TestParseURI(t *testing.T) {
 		documenttest.Equal(t, "Redact("+uri+")", Redact(uri), want.shown)
 	}
 	a, err := parseURI("sqlserver://me@db1,[::1]:7/jobs")
-	if place := a.place(); err != nil || place != "db1:1433,[::1]:7" {
+	if place := a.Place(&form); err != nil || place != "db1:1433,[::1]:7" {
 		t.Errorf("parseURI() of two hosts = %+v at %s, %v, want both", a, place, err)
 	}
 	a, err = parseURI("sqlserver://me@db1/jobs?instance=SQLEXPRESS")
-	if place := a.place(); err != nil || place != `db1\SQLEXPRESS` {
+	if place := a.Place(&form); err != nil || place != `db1\SQLEXPRESS` {
 		t.Errorf("parseURI() of an instance = %+v at %s, %v, want its name", a, place, err)
 	}
-}
-
-func TestURIsThatAreRefused(t *testing.T) {
-	t.Parallel()
-	const name = "sqlserver://h/d?"
-	uris.AreRefused(t, map[string]string{
-		"mssql://h/d":                                       "must begin with sqlserver://",
-		`sqlserver://h\SQLEXPRESS/d`:                        "each host",
-		"sqlserver://h/a%5Db":                               "the database",
-		"sqlserver://h?database=d":                          "the database is missing",
-		name + "database=d":                                 "parameter database is unknown",
-		name + "applicationIntent=ReadOnly":                 "a readable secondary lags",
-		name + "failoverpartner=x":                          "parameter failoverpartner is unknown",
-		name + "fedauth=ActiveDirectoryDefault":             "parameter fedauth is unknown",
-		name + "table=a%5Db":                                "parameter table must be a name",
-		name + "table=" + strings.Repeat("t", 101):          "at most 100",
-		name + "schema=a.b":                                 "parameter schema must be a name",
-		name + "instance=a%5Cb":                             "parameter instance must be the name of an instance",
-		"sqlserver://h:1433,i/d?instance=x":                 "instance is for one host without a port",
-		"sqlserver://h:5/d?instance=x":                      "instance is for one host without a port",
-		name + "encrypt=disable":                            "parameter encrypt must be strict, true or false",
-		name + "encrypt=True":                               "parameter encrypt must be strict, true or false",
-		name + "trustServerCertificate=yes":                 "must be true or false",
-		name + "trustServerCertificate=true&tlsCA=/x":       "trustServerCertificate verifies nothing",
-		name + "trustServerCertificate=true&encrypt=strict": "trustServerCertificate verifies nothing",
-		name + "encrypt=false&tlsCA=/x":                     "are for encrypt=true",
-		name + "hostNameInCertificate=a%20b":                "must be the name of a host",
-		name + "connectTimeout=0s":                          "a duration above 0",
-		name + "connectTimeout=61s":                         "a duration above 0",
-		name + "connectTimeout=2":                           "a duration above 0",
-		name + "appName=%C3%A9":                             "printable ASCII",
-	})
-	_, err := Open(t.Context(), Options{URI: "sqlserver://h:0/d?table=1&maxConns=0", ServerSkew: -1, MaxConns: -1, AppName: "\n", Schema: "a.b"})
-	documenttest.Says(t, "Open() of many faults", err, nil, "each host", "parameter table", "parameter maxConns", "ServerSkew -1ns", "MaxConns -1", "AppName", "Schema must")
-}
-
-func TestOptionsThatContradictTheURIAreRefused(t *testing.T) {
-	t.Parallel()
-	const uri = "sqlserver://me:" + canary + "@localhost/d?table=b&schema=s&serverSkew=1s"
-	_, err := Open(t.Context(), Options{URI: uri, Table: "y", Schema: "z", ServerSkew: time.Minute, Password: "other"})
-	documenttest.Says(t, "Open()", err, nil, "table is given", "schema is given", "serverSkew 1s", "a password is given")
-	if strings.Contains(err.Error(), canary) || strings.Contains(err.Error(), "other") {
-		t.Errorf("Open() = %v, want no password", err)
-	}
-	for _, file := range []string{"/no/such/file", "uri_test.go"} {
-		_, err = Open(t.Context(), Options{URI: "sqlserver://me:" + canary + "@h/d?tlsCA=" + file})
-		documenttest.Says(t, "Open() without its certificate", err, nil, "options: tlsCA")
-		if strings.Contains(err.Error(), canary) {
-			t.Errorf("Open() = %v, want no password", err)
-		}
-	}
-}
-
-func TestALedgerIsOpenedByItsScheme(t *testing.T) {
-	t.Parallel()
-	l, err := store.Open(t.Context(), "sqlserver://me@localhost:1/d?table=leases", store.OpenOptions{ReadOnly: true, AppName: "leasectl", Getenv: func(name string) string {
-		return map[string]string{"SQLCMDPASSWORD": canary}[name]
-	}})
-	must(t, "Open()", err)
-	own := l.(*Ledger)
-	if own.String() != "sqlserver d.dbo.leases at localhost:1" || !(own.MayWrite("append") != nil) || own.address.Password != canary || own.address.appName != "leasectl" {
-		t.Errorf("Open() = %s, read only %v, as %s, want what the URI and the options say", own, (own.MayWrite("append") != nil), own.address.appName)
-	}
-	must(t, "Close()", l.Close(t.Context()))
-	documenttest.Equal(t, "store.Redact()", store.Redact("sqlserver://me:"+canary+"@h/d"), "sqlserver://me:***@h/d")
 }
 
 // The driver sends nothing twice, asks for no readable secondary, and verifies the server's name unless it is told not to.
@@ -150,10 +114,7 @@ func TestTheDriverIsConfiguredAsTheURISays(t *testing.T) {
 		"sqlserver://h/d?trustServerCertificate=false": {msdsn.EncryptionRequired, false, "h", 1433, ""},
 		"sqlserver://h/d?applicationIntent=readwrite":  {msdsn.EncryptionRequired, false, "h", 1433, ""},
 	} {
-		l := opened(t, Options{URI: uri})
-		tlsConfig, err := l.tlsConfig()
-		must(t, "tlsConfig()", err)
-		c := connector{l, tlsConfig}.config(0)
+		c := opened(t, Options{URI: uri}).config(0)
 		if c.Encryption != want.encryption || c.TLSConfig.InsecureSkipVerify != want.skip || c.TLSConfig.ServerName != want.name || c.Port != want.port || c.Instance != want.instance {
 			t.Errorf("config(%s) = %+v with the server %q, verified %v, want %+v", uri, c, c.TLSConfig.ServerName, !c.TLSConfig.InsecureSkipVerify, want)
 		}
@@ -163,10 +124,7 @@ func TestTheDriverIsConfiguredAsTheURISays(t *testing.T) {
 	}
 }
 
-func TestNoErrorShowsAPassword(t *testing.T) {
-	t.Parallel()
-	uris.HidePasswords(t)
-}
+func TestURIs(t *testing.T) { uris.Run(t) }
 
 func FuzzURINeverPanicsNorLeaks(f *testing.F) {
 	uris.Fuzz(f, "sqlserver://h/d?table=t", "sqlserver://[::1]:1,h:2/d", "sqlserver://h/d?instance=X", "sqlserver://", "sqlserver://a?=&;", "sqlserver://h/%zz?encrypt=true", "mysql://a/b")

@@ -2,62 +2,18 @@ package storekit
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
 	"github.com/slotlease/slotlease/store"
 )
 
 // WithClock is a ledger whose time comes from a clock elsewhere, for a store that has none, or a poor one. now reads
 // that clock; all workers of the ledger must use the same, or Stamp.Skew must cover their differences. Tail gives no
-// stamp for free then, and receipts have none. The optional interfaces of package store that the ledger has are
-// hidden, but for store.Roster, store.Pager and store.Examiner.
+// stamp for free then, receipts have none, and what the ledger says of its own clock and copies isn't passed on. What else
+// it has is there by [store.As].
 func WithClock(l store.Ledger, now func(ctx context.Context) (store.Stamp, error)) store.Ledger {
-	timed := elsewhere{l, now}
-	roster, isRoster := l.(store.Roster)
-	pager, isPager := l.(store.Pager)
-	examiner, isExaminer := l.(store.Examiner)
-	switch {
-	case isRoster && isPager && isExaminer:
-		return struct {
-			store.Ledger
-			store.Roster
-			store.Pager
-			store.Examiner
-		}{timed, roster, pager, examiner}
-	case isRoster && isExaminer:
-		return struct {
-			store.Ledger
-			store.Roster
-			store.Examiner
-		}{timed, roster, examiner}
-	case isRoster && isPager:
-		return struct {
-			store.Ledger
-			store.Roster
-			store.Pager
-		}{timed, roster, pager}
-	case isRoster:
-		return struct {
-			store.Ledger
-			store.Roster
-		}{timed, roster}
-	case isPager && isExaminer:
-		return struct {
-			store.Ledger
-			store.Pager
-			store.Examiner
-		}{timed, pager, examiner}
-	case isPager:
-		return struct {
-			store.Ledger
-			store.Pager
-		}{timed, pager}
-	case isExaminer:
-		return struct {
-			store.Ledger
-			store.Examiner
-		}{timed, examiner}
-	}
-	return timed
+	return elsewhere{l, now}
 }
 
 // elsewhere is a ledger with another clock.
@@ -67,9 +23,29 @@ type elsewhere struct {
 	now func(ctx context.Context) (store.Stamp, error)
 }
 
+func (l elsewhere) Unwrap() store.Ledger { return l.Ledger }
+
+func (l elsewhere) Describe() store.Description {
+	d := store.Describe(l.Ledger)
+	d.FailoverFloor, d.Note, d.OpenCopy = 0, nil, nil
+	return d
+}
+
 func (l elsewhere) Append(ctx context.Context, r store.Record) error {
 	inner, receipt := store.WithReceipt(ctx)
 	err := l.Ledger.Append(inner, r)
+	store.Charge(ctx, receipt.Units())
+	return err
+}
+
+// AppendAfter is that of the ledger, if it is a store.Follower.
+func (l elsewhere) AppendAfter(ctx context.Context, r, prev store.Record) error {
+	f, ok := store.As[store.Follower](l.Ledger)
+	if !ok {
+		return fmt.Errorf("append after a record: %w", errors.ErrUnsupported)
+	}
+	inner, receipt := store.WithReceipt(ctx)
+	err := f.AppendAfter(inner, r, prev)
 	store.Charge(ctx, receipt.Units())
 	return err
 }

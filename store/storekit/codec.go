@@ -13,6 +13,10 @@ import (
 // Azure Cosmos DB among them.
 const maxExact = 1<<53 - 1
 
+// MaxDocument is the size of the largest document that a store must read, in bytes. A record that passes its Check has
+// less than 100 KiB, but another version or program may add to it, and then its lease is in force all the same.
+const MaxDocument = 8 << 20
+
 // stored is the document of a record.
 type stored struct {
 	ID          string `json:"id"`
@@ -37,6 +41,7 @@ type stored struct {
 	DoneUntil string `json:"doneUntil,omitempty"`
 	Attempt   int    `json:"attempt,omitempty"`
 	Orders    string `json:"orders,omitempty"`
+	Done      string `json:"done,omitempty"`
 }
 
 type worker struct {
@@ -78,6 +83,7 @@ func Encode(r store.Record) ([]byte, error) {
 		DoneUntil:   at(r.DoneUntil),
 		Attempt:     r.Attempt,
 		Orders:      r.Orders,
+		Done:        r.Done,
 	}
 	if r.Token > maxExact {
 		d.Token = strconv.FormatInt(r.Token, 10)
@@ -94,4 +100,12 @@ func Decode(workerType string, seq int64, raw []byte) store.Record {
 		return document.Defective(workerType, seq, err)
 	}
 	return document.Decode(workerType, seq, func(f *document.Faults) document.Source { return source{values, f} })
+}
+
+// Frees reports whether the JSON document of a record may free a lease, for a store.Watcher. What can't be read may.
+func Frees(raw []byte) bool {
+	var r struct {
+		Kind store.Kind `json:"kind"`
+	}
+	return json.Unmarshal(raw, &r) != nil || store.Frees(r.Kind)
 }

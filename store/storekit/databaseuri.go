@@ -8,11 +8,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 var (
-	serverName = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9_.-]{0,252})$`)
-	optionName = regexp.MustCompile(`^[A-Za-z_]{1,24}$`)
+	serverName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9_.-]{0,252})$`) })
+	optionName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z_]{1,24}$`) })
 )
 
 // URIForm is the form of the URIs of one kind of database:
@@ -74,7 +75,7 @@ func (u *DatabaseURI) Read(uri string, form URIForm, set func(name, value string
 	}
 	u.name(database, form, bad)
 	if !spilled {
-		errs = append(errs, eachParameter(query, optionName, func(name, raw string, has bool) error {
+		errs = append(errs, eachParameter(query, optionName(), func(name, raw string, has bool) error {
 			value, fine := decoded(raw)
 			if !has || !fine || value == "" {
 				return errors.New("has no value, or one that is not percent-encoded correctly")
@@ -129,12 +130,12 @@ func (u *DatabaseURI) locate(authority string, form URIForm) bool {
 			if ip := net.ParseIP(bare); !isIPv6 || ip == nil || !strings.Contains(bare, ":") {
 				return false
 			}
-		case serverName.MatchString(host):
+		case serverName().MatchString(host):
 		case form.Folder == nil:
 			return false
 		default:
 			var ok bool
-			if bare, ok = decoded(host); !ok || !serverName.MatchString(bare) && !form.Folder(bare) {
+			if bare, ok = decoded(host); !ok || !serverName().MatchString(bare) && !form.Folder(bare) {
 				return false
 			}
 		}
@@ -166,6 +167,14 @@ func (u *DatabaseURI) Loopback() bool {
 	return !slices.ContainsFunc(u.Hosts, func(host string) bool {
 		return !strings.HasPrefix(host, "/") && host != "localhost" && !net.ParseIP(host).IsLoopback()
 	})
+}
+
+// Addresses are those of the hosts, with their ports.
+func (u *DatabaseURI) Addresses() (all []string) {
+	for i, host := range u.Hosts {
+		all = append(all, net.JoinHostPort(host, u.Ports[i]))
+	}
+	return all
 }
 
 // Place is where the hosts are, for people.

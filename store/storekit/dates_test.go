@@ -69,64 +69,41 @@ func TestALedgerWithAClockElsewhereGivesItsTimeAlone(t *testing.T) {
 	if _, err := l.Now(t.Context()); !errors.Is(err, failed) {
 		t.Errorf("Now() = %v, want the clock's error", err)
 	}
-	if _, ok := l.(store.Roster); !ok {
+	if _, ok := store.As[store.Roster](l); !ok {
 		t.Error("the roster is hidden")
-	}
-	if _, ok := l.(store.Watcher); ok {
-		t.Error("a Watcher shows, whose hints nobody promised")
 	}
 }
 
 // plainLedger has no optional interfaces.
 type plainLedger struct{ store.Ledger }
 
-type pagedLedger struct {
-	store.Ledger
-	store.Pager
-}
+// described says of itself what a ledger with a poor clock says.
+type described struct{ store.Ledger }
 
-type examinedLedger struct {
-	store.Ledger
-	store.Examiner
+func (described) Describe() store.Description {
+	return store.Description{FailoverFloor: time.Hour, Warning: func() string { return "full" }, Note: func() string { return "no clock" }}
 }
 
 func TestALedgerWithAClockElsewhereShowsWhatTheLedgerHas(t *testing.T) {
 	t.Parallel()
-	for _, l := range []store.Ledger{
-		plainLedger{},
-		pagedLedger{},
-		examinedLedger{},
-		struct {
-			pagedLedger
-			store.Examiner
-		}{},
-		struct {
-			plainLedger
-			store.Roster
-		}{},
-		struct {
-			pagedLedger
-			store.Roster
-		}{},
-		struct {
-			examinedLedger
-			store.Roster
-		}{},
-		struct {
-			pagedLedger
-			store.Roster
-			store.Examiner
-		}{},
-	} {
-		shown := WithClock(l, nil)
-		_, pages := l.(store.Pager)
-		_, examines := l.(store.Examiner)
-		_, attends := l.(store.Roster)
-		_, stillPages := shown.(store.Pager)
-		_, stillExamines := shown.(store.Examiner)
-		_, stillAttends := shown.(store.Roster)
-		if pages != stillPages || examines != stillExamines || attends != stillAttends {
-			t.Errorf("of %T a Pager shows: %v, an Examiner: %v, a Roster: %v, want %v, %v and %v", l, stillPages, stillExamines, stillAttends, pages, examines, attends)
-		}
+	plain := WithClock(plainLedger{}, nil)
+	if _, ok := store.As[store.Pager](plain); ok {
+		t.Error("a Pager shows of a ledger without one")
+	}
+	if store.AsFollower(plain) != nil {
+		t.Error("a Follower shows of a ledger that compares nothing")
+	}
+	if d := store.Describe(plain); d.Durability != nil || d.Warning() != "" || d.Note() != "" {
+		t.Errorf("Describe() = %+v of a ledger that says nothing, want nothing", d)
+	}
+	if _, ok := store.As[store.Pager](WithClock(WithClock(memory.New(memory.Options{}), nil), nil)); !ok {
+		t.Error("the Pager is hidden")
+	}
+	d := store.Describe(WithClock(described{}, nil))
+	if d.FailoverFloor != 0 || d.Note() != "" || d.Warning() != "full" {
+		t.Errorf("Describe() = a floor of %v, note %q, warning %q, want the warning alone: the others are of a clock that isn't used", d.FailoverFloor, d.Note(), d.Warning())
+	}
+	if store.AsFollower(WithClock(memory.New(memory.Options{}), nil)) == nil {
+		t.Error("a Follower is hidden: workers would read before each extension")
 	}
 }

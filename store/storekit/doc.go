@@ -9,7 +9,7 @@
 // # How to write one
 //
 //  1. Choose what the kit does for you. A service of named objects becomes an [Objects], of which [OnObjects] makes a
-//     whole ledger; the example is such a store. An SQL database needs a [Dialect], of which [NewSQL] makes one.
+//     whole ledger; the example is such a store. [OnBucket] is that for services such as Amazon's S3.
 //     For any other, write the methods of [store.Ledger], each around [Run], with [Encode] and [Decode] for records
 //     and [EncodePresences] and [DecodePresence] for presences: they are strict with what leases depend on.
 //  2. Let a [Runner] perform all operations. They then end with their context, and with Close, whatever the driver does,
@@ -20,7 +20,8 @@
 //     the key exists, and [NotStored] only of what was never sent, or was refused. Mind the driver: a write
 //     that it repeats by itself may have been stored by the first try.
 //  4. Refuse by a [Fitness] what would break the contract: a store that forgets, expires or reorders records, or that
-//     answers with old ones. A [Flaw] says what is wrong and what to do. Let Examine say the same, with [Exam] and [Probe].
+//     answers with old ones. A [Flaw] says what is wrong and what to do. [Checks] is a table of what is found out, and how: what
+//     Examine says, what is refused, and what Warning says follow from it.
 //  5. Give stamps that are honest: made between the call and the return, with the clock's granularity, and with a Skew for
 //     all servers that may answer. [Dates] makes them of HTTP's Date, and [Dating] dates requests by it, so that
 //     a machine whose clock is wrong can log in. Take time from nothing but the clock in your Options.

@@ -20,7 +20,7 @@ type Secrets = scrub.Secrets
 // do; Refuse is the error of a store that isn't used because of it, and Finding what Examine says of it.
 type Flaw = fault.Flaw
 
-// Exam collects the findings of store.Examiner, each in one line without secrets.
+// Exam collects the findings of store.Description.Examine, each in one line without secrets.
 type Exam = fault.Exam
 
 // Meaning is what a driver's error means for a ledger. The zero Meaning is an error after which the outcome
@@ -36,6 +36,8 @@ type Meaning struct {
 	// Text is shown in place of the error's own, if it isn't empty. The error's own is then its detail, see
 	// store.Detail. Secrets are taken out of both.
 	Text string
+	// Remedy is what to do about it, if the store knows: see store.Remedy. Secrets are taken out of it.
+	Remedy string
 	// TimedOut says that the driver gave up because its time was over, such as the deadline that it was given, a moment early:
 	// then the error is context.DeadlineExceeded, unless the caller's context ended otherwise.
 	TimedOut bool
@@ -57,6 +59,7 @@ func (r *Runner) show(ctx context.Context, err error, shown ...string) error {
 	if m.Text != "" {
 		e.Explain(r.o.Secrets.Scrub(err.Error(), shown...))
 	}
+	e.Advise(r.o.Secrets.Scrub(m.Remedy, shown...))
 	// A driver's own context says no more than the caller's.
 	if errors.Is(e, context.Canceled) || errors.Is(e, context.DeadlineExceeded) {
 		e.HideCancellation()
@@ -77,9 +80,10 @@ func (r *Runner) show(ctx context.Context, err error, shown ...string) error {
 
 // mean is the meaning of an error: of one that has a sentinel already, or else by the store's own rules.
 func (r *Runner) mean(err error) Meaning {
-	for _, known := range []error{store.ErrConflict, store.ErrNotFound, store.ErrRefused, store.ErrMissing, store.ErrDenied, store.ErrInvalid, store.ErrClosed, store.ErrThrottled} {
+	for _, known := range []error{store.ErrConflict, store.ErrNotFound, store.ErrWentBack, store.ErrRefused, store.ErrMissing, store.ErrDenied, store.ErrInvalid, store.ErrClosed, store.ErrThrottled} {
 		if errors.Is(err, known) {
-			return Meaning{Is: known, NotStored: errors.Is(err, store.ErrNotStored), Sound: errors.Is(known, store.ErrConflict) || errors.Is(known, store.ErrNotFound)}
+			sound := errors.Is(known, store.ErrConflict) || errors.Is(known, store.ErrNotFound) || errors.Is(known, store.ErrWentBack)
+			return Meaning{Is: known, NotStored: errors.Is(err, store.ErrNotStored), Sound: sound}
 		}
 	}
 	if r.o.Meaning == nil {

@@ -242,3 +242,34 @@ func TestAnOperationIsToldThatACheckTookTooLong(t *testing.T) {
 		}
 	})
 }
+
+// A check that an operation begins is for all who wait for it: a store that ends statements whose callers have gone leaves it alone.
+func TestACheckOutlivesTheCallerThatBeganIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := NewFitness(clock.New(), func(ctx context.Context) error {
+			select {
+			case <-Gone(ctx).Done():
+				return errors.New("the check was ended")
+			case <-time.After(3 * time.Second):
+				return nil
+			}
+		})
+		r := NewRunner(RunnerOptions{Store: "s", Fitness: f, Linger: func() time.Duration { return time.Minute }})
+		defer func() { must(t, "Close()", r.Close(context.WithoutCancel(t.Context()), func() error { return nil })) }()
+		call := func(limit time.Duration) error {
+			ctx, cancel := context.WithTimeout(t.Context(), limit)
+			defer cancel()
+			_, err := Run(ctx, r, "tail", "k", func(context.Context) (none struct{}, err error) { return none, nil })
+			return err
+		}
+		first := make(chan error, 1)
+		go func() { first <- call(time.Second) }()
+		synctest.Wait()
+		if err := call(10 * time.Second); err != nil {
+			t.Errorf("the second operation = %v, want nil", err)
+		}
+		if err := <-first; !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("the first operation = %v, want its deadline", err)
+		}
+	})
+}

@@ -119,9 +119,8 @@ func decodeBody(workerType string, seq int64, body []byte) store.Record {
 	return Decode(workerType, seq, body)
 }
 
-// Trim deletes the oldest records below a Seq, but never the head. It lists all of them, and then deletes the oldest,
-// one request each, by OldestFirst: so what a failure leaves below records that are gone, fewer than AtATime, the next
-// Trim deletes first.
+// Trim deletes the oldest records below a Seq, but never the head, one request each, by OldestFirst: so what a failure
+// leaves below records that are gone, fewer than AtATime, the next Trim deletes first.
 func (l *ObjectLedger) Trim(ctx context.Context, workerType string, before int64) (int, error) {
 	if err := store.CheckWorkerType(workerType); err != nil {
 		return 0, l.o.Runner.Invalid("trim", err)
@@ -135,12 +134,10 @@ func (l *ObjectLedger) Trim(ctx context.Context, workerType string, before int64
 		if before = min(before, head[0].seq); before <= 1 {
 			return none, nil
 		}
-		old, _, err := l.list(ctx, workerType, span{below: before}, 0)
+		old, err := l.trimmable(ctx, workerType, before)
 		if err != nil {
 			return none, err
 		}
-		slices.Reverse(old)
-		old = old[:min(store.TrimBatch, len(old))]
 		return none, OldestFirst(len(old), func(i int) error {
 			there, err := l.o.Objects.Delete(ctx, l.o.Folder+RecordName(workerType, old[i].seq))
 			if there && err == nil {

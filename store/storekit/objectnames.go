@@ -12,6 +12,7 @@ import (
 const (
 	recordFolder   = "ledger/"
 	presenceFolder = "roster/"
+	presencePrefix = "id-"
 )
 
 // seqDigits are the digits of a Seq in a name, and top is what a Seq is subtracted from there.
@@ -32,7 +33,9 @@ func RecordName(workerType string, seq int64) string {
 
 // PresenceName is the name of a presence's object, below the ledger's folder: roster/WORKERTYPE/id-ID. An ID may be a
 // dot or two, which services that keep files, or clean the paths of URLs, take for a folder.
-func PresenceName(workerType, id string) string { return presenceFolder + workerType + "/id-" + id }
+func PresenceName(workerType, id string) string {
+	return presenceFolder + workerType + "/" + presencePrefix + id
+}
 
 // seqOf is the Seq in the last part of a record's name, or false if there is none.
 func seqOf(last string) (int64, bool) {

@@ -119,3 +119,35 @@ func (l *ObjectLedger) search(ctx context.Context, workerType string, after, new
 	}
 	return high, nil
 }
+
+// trimmable are the oldest records below a Seq, oldest first, at most store.TrimBatch of them. Lists begin with the newest
+// record, so where one page doesn't reach the oldest, it is searched for: a ledger that wasn't trimmed for long may have a
+// million, and a list of them takes longer than a worker waits. What late appends have left far below it is found when
+// the ledger is short again.
+func (l *ObjectLedger) trimmable(ctx context.Context, workerType string, before int64) ([]listed, error) {
+	old, _, err := l.list(ctx, workerType, span{below: before}, listPage)
+	if err != nil || len(old) < listPage {
+		slices.Reverse(old)
+		return old[:min(store.TrimBatch, len(old))], err
+	}
+	oldest, err := l.search(ctx, workerType, 0, old[listPage-1].seq)
+	if err != nil {
+		return nil, err
+	}
+	var near []listed // may be what a trim that failed has left
+	for seq := max(oldest-AtATime, 1); seq < min(oldest, before); seq++ {
+		near = append(near, listed{seq: seq})
+	}
+	left, err := l.contents(ctx, workerType, near, AtATime)
+	if err != nil {
+		return nil, err
+	}
+	old = nil
+	for _, r := range left {
+		old = append(old, listed{seq: r.Seq})
+	}
+	for seq := oldest; seq < before && len(old) < store.TrimBatch; seq++ {
+		old = append(old, listed{seq: seq})
+	}
+	return old, nil
+}

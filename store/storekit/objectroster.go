@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
+	"sync"
 
 	"github.com/slotlease/slotlease/store"
 )
@@ -37,7 +39,7 @@ func (l *ObjectLedger) Leave(ctx context.Context, workerType string, ids []strin
 	return err
 }
 
-// Presences lists the presences of a worker type, or of all.
+// Presences lists the presences of a worker type, or of all. At any time it has the contents of AtATime objects at most.
 func (l *ObjectLedger) Presences(ctx context.Context, workerType string) ([]store.Presence, error) {
 	prefix := l.o.Folder + presenceFolder
 	if workerType != "" {
@@ -47,28 +49,37 @@ func (l *ObjectLedger) Presences(ctx context.Context, workerType string) ([]stor
 		prefix += workerType + "/"
 	}
 	return Run(ctx, l.o.Runner, "presences", workerType, func(ctx context.Context) ([]store.Presence, error) {
-		var found []Object
+		var mu sync.Mutex
+		var names []string
+		var all []store.Presence
+		take := func(name string, body []byte) {
+			p, ok := DecodePresence(body)
+			if !ok || l.o.Folder+PresenceName(p.WorkerType, p.ID) != name {
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			all = append(all, p)
+		}
 		err := l.o.Objects.List(ctx, prefix, "", listPage, func(o Object) bool {
-			found = append(found, o)
+			if o.Body != nil {
+				take(o.Name, o.Body)
+			} else if _, last, _ := strings.Cut(strings.TrimPrefix(o.Name, l.o.Folder+presenceFolder), "/"); strings.HasPrefix(last, presencePrefix) && o.Size <= MaxPresence {
+				names = append(names, o.Name)
+			}
 			return true
 		})
-		if err != nil {
-			return nil, err
-		}
-		err = Several(len(found), func(i int) (err error) {
-			if found[i].Body == nil {
-				found[i].Body, err = l.o.Objects.Read(ctx, found[i].Name)
-			}
-			if errors.Is(err, store.ErrNotFound) {
-				err = nil // It left meanwhile.
-			}
-			return err
-		})
-		var all []store.Presence
-		for _, o := range found {
-			if p, ok := DecodePresence(o.Body); ok && l.o.Folder+PresenceName(p.WorkerType, p.ID) == o.Name {
-				all = append(all, p)
-			}
+		if err == nil {
+			err = Several(len(names), func(i int) error {
+				body, err := l.o.Objects.Read(ctx, names[i])
+				if errors.Is(err, store.ErrNotFound) {
+					return nil // It left meanwhile.
+				}
+				if err == nil {
+					take(names[i], body)
+				}
+				return err
+			})
 		}
 		slices.SortFunc(all, store.ComparePresences)
 		return all, err

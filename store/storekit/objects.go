@@ -35,10 +35,27 @@ type Object struct {
 	Name string
 	// Body is its content, or nil if a list doesn't show that: then it is read.
 	Body []byte
+	// Size is that of its content in bytes, or 0 if a list doesn't show that, either.
+	Size int64
 }
 
 // Folders is an Objects that can list the folders directly below a prefix, without the slash at their end. Others
 // are asked for one object of each folder.
 type Folders interface {
 	Folders(ctx context.Context, prefix string) ([]string, error)
+}
+
+const (
+	// firstPiece is how many contents a list asks for at first, and pieceBytes how many bytes of them it may get at a time, about.
+	firstPiece = 16
+	pieceBytes = 16 << 20
+)
+
+// Piece is how many contents a list should ask for next, after a reply had some objects with so many bytes: a few at first, when
+// it had none, and then more, as long as they are small. Other programs may store anything.
+func Piece(objects, bytes, most int) int {
+	if objects == 0 {
+		return min(firstPiece, most)
+	}
+	return max(1, min(4*objects, pieceBytes/max(1, bytes/objects), most))
 }

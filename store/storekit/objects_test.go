@@ -22,6 +22,7 @@ type shelf struct {
 	names  []string // sorted
 	clock  clock.Clock
 	lists  int // made so far
+	reads  int
 	// during is called while the list with a number is made. Of what it stores, the list has the first name only.
 	during func(list int)
 	// before is called before the list with a number is made.
@@ -73,6 +74,7 @@ func (s *shelf) Read(ctx context.Context, name string) ([]byte, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.reads++
 	s.stamp(ctx)
 	body, there := s.bodies[name]
 	if !there {
@@ -105,7 +107,10 @@ func (s *shelf) List(ctx context.Context, prefix, after string, hint int, visit 
 	}
 	for _, name := range names {
 		s.listed.Add(1)
-		if !visit(Object{Name: name}) {
+		s.mu.Lock()
+		size := int64(len(s.bodies[name]))
+		s.mu.Unlock()
+		if !visit(Object{Name: name, Size: size}) {
 			break
 		}
 	}
@@ -149,6 +154,17 @@ func TestNamesOfRecordsAreInTheOrderOfTheNewest(t *testing.T) {
 	for _, name := range []string{"", "0000000000000000", "9007199254740991", "9007199254740992", "+007199254740990", "900719925474099", "00900719925474099", "900719925474099x", "0x0", fmt.Sprintf("0x%d", int64(store.MaxSeq+1))} {
 		if seq, ok := seqOf(name); ok {
 			t.Errorf("seqOf(%q) = %d, want that it is none", name, seq)
+		}
+	}
+}
+
+func TestAListAsksForFewLargeContentsAtATime(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ objects, bytes, most, want int }{
+		{0, 0, 200, 16}, {0, 0, 2, 2}, {16, 16 << 10, 200, 64}, {64, 64 << 10, 200, 200}, {16, 24 << 20, 200, 10}, {1, 64 << 20, 200, 1}, {16, 0, 200, 64},
+	} {
+		if got := Piece(c.objects, c.bytes, c.most); got != c.want {
+			t.Errorf("Piece(%d, %d, %d) = %d, want %d", c.objects, c.bytes, c.most, got, c.want)
 		}
 	}
 }

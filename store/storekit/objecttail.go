@@ -18,6 +18,12 @@ const (
 	mostDoubts = 4
 )
 
+// tailed is the result of Tail.
+type tailed struct {
+	records []store.Record
+	stamp   store.Stamp
+}
+
 // Tail returns the newest records, newest first, with the time of the list's reply.
 func (l *ObjectLedger) Tail(ctx context.Context, workerType string, limit int) ([]store.Record, store.Stamp, error) {
 	if err := store.CheckWorkerType(workerType); err != nil {

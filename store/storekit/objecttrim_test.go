@@ -65,3 +65,31 @@ func TestATrimAfterOneThatFailedDeletesWhatThatLeft(t *testing.T) {
 		}
 	})
 }
+
+// Such a ledger has a retention that was too long, or a bucket whose trims failed for long. A list of all of it takes longer than
+// an operation may.
+func TestATrimOfALongLedgerListsLittle(t *testing.T) {
+	t.Parallel()
+	const last = 200_000
+	l, s := shelved(t)
+	for seq := int64(last); seq > 0; seq-- {
+		if seq != 996 && seq > 990 {
+			name := RecordName("job", seq)
+			s.names, s.bodies[name] = append(s.names, name), []byte("{}")
+		}
+	}
+	there := len(s.names)
+	for range 2 {
+		s.listed.Store(0)
+		n, err := l.Trim(t.Context(), "job", last-100)
+		if there -= n; n < store.TrimBatch-AtATime || err != nil || len(s.names) != there {
+			t.Fatalf("Trim() = %d, %v, with %d records left, want hardly fewer than %d, and %d left", n, err, len(s.names), store.TrimBatch, there)
+		}
+		if listed := s.listed.Load(); listed > 2*listPage {
+			t.Errorf("a trim listed %d names, want at most two pages of a thousand", listed)
+		}
+	}
+	if oldest, want := s.names[there-1], RecordName("job", last+1-int64(there)); oldest != want {
+		t.Errorf("the oldest record left is %s, want %s: no gap", oldest, want)
+	}
+}

@@ -11,6 +11,11 @@ import (
 	"github.com/slotlease/slotlease/store/internal/document"
 )
 
+// MaxPresence is the size of the largest document of a presence that is read, in bytes: no presence that passes its Check is
+// larger. A roster may hold anything, and each worker reads it. So a store must leave out what is larger before it comes to the
+// worker, or reads no more of it than that, and it must read a roster piece by piece.
+const MaxPresence = 128 << 10
+
 // attendance is the document of a presence: its fields, and an id that may stand in a URL. "." may not.
 type attendance struct {
 	store.Presence
@@ -49,6 +54,9 @@ func EncodePresences(presences []store.Presence) ([][]byte, error) {
 
 // DecodePresence reads a JSON document, or reports false if it is none of a presence that passes its Check.
 func DecodePresence(raw []byte) (store.Presence, bool) {
+	if len(raw) > MaxPresence {
+		return store.Presence{}, false
+	}
 	var a attendance
 	err := json.Unmarshal(raw, &a)
 	p := a.Presence

@@ -33,7 +33,15 @@ type RunnerOptions struct {
 	Clock clock.Clock
 	// Fitness, if not nil, is ensured before each operation, and doubted after errors whose Meaning isn't Sound.
 	Fitness *Fitness
+	// Linger, if not nil, is how long an operation goes on after its caller has gone, for a server that goes on with a statement
+	// whose client has gone, and would have more and more of them: it is asked to end it, see Gone, and its answer is waited for.
+	Linger func() time.Duration
+	// Waits says what operations whose callers have gone wait for, such as a lock; empty if that isn't known. Optional.
+	Waits func() string
 }
+
+// mostAbandoned is how many operations may go on after their callers have gone. With as many, others wait to begin.
+const mostAbandoned = 2
 
 // Runner performs the operations of one ledger. Its methods, and Run, are safe for concurrent use.
 type Runner struct {
@@ -43,13 +51,17 @@ type Runner struct {
 	end    context.CancelFunc
 	closed atomic.Bool
 
-	mu    sync.Mutex     // for the count of calls, which doesn't grow once closed
+	mu    sync.Mutex     // for the count of calls, which doesn't grow once closed, and what follows
 	calls sync.WaitGroup // goroutines of operations
+	// abandoned are the operations that go on although their callers have gone, and fewer is closed when one of them ends.
+	abandoned int
+	fewer     chan struct{}
+	running   int
 }
 
 // NewRunner returns a runner.
 func NewRunner(o RunnerOptions) *Runner {
-	r := &Runner{o: o}
+	r := &Runner{o: o, fewer: make(chan struct{})}
 	if r.o.Clock == nil {
 		r.o.Clock = clock.New()
 	}
@@ -89,20 +101,26 @@ func run[T any](ctx context.Context, r *Runner, op, key string, fitness *Fitness
 		return none, r.Failed(ctx, op, key, NotStored(err))
 	}
 	var last trouble
+	gone, leave := context.WithCancel(context.Background())
 	base := ctx
 	if r.o.Grace == 0 {
 		base = context.WithoutCancel(ctx)
 	}
-	inner, cancel := context.WithCancel(context.WithValue(base, troubleKey{}, &last))
-	defer cancel()
-	defer context.AfterFunc(r.life, cancel)()
+	inner, cancel := context.WithCancel(context.WithValue(context.WithValue(base, troubleKey{}, &last), goneKey{}, gone))
+	forget := context.AfterFunc(r.life, cancel)
+	var stay visit
 	done := make(chan outcome[T], 1)
 	go func() {
 		defer r.calls.Done()
+		defer leave()
+		defer cancel()
+		defer forget()
 		var o outcome[T]
 		o.value, o.err = attempt(inner, r, fitness, do)
+		r.over(&stay)
 		done <- o
 	}()
+	defer r.abandon(&stay, leave, cancel)
 	var o outcome[T]
 	select {
 	case o = <-done:
@@ -158,6 +176,61 @@ func attempt[T any](ctx context.Context, r *Runner, fitness *Fitness, do func(ct
 	return value, err
 }
 
+// visit is an operation that may outlast its caller. The Runner's mu guards it.
+type visit struct {
+	over, abandoned bool
+	timer           *clock.Timer // ends it at last
+}
+
+// over notes that an operation has ended.
+func (r *Runner) over(v *visit) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	v.over = true
+	r.running--
+	if v.timer != nil {
+		v.timer.Stop()
+	}
+	if v.abandoned {
+		r.abandoned--
+		close(r.fewer)
+		r.fewer = make(chan struct{})
+	}
+}
+
+// abandon notes that the caller of an operation has gone, and ends it unless it may linger.
+func (r *Runner) abandon(v *visit, leave, cancel context.CancelFunc) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if v.over {
+		return
+	}
+	v.abandoned = true
+	r.abandoned++
+	leave()
+	linger := time.Duration(0)
+	if r.o.Linger != nil && !r.closed.Load() {
+		linger = r.o.Linger()
+	}
+	if linger > 0 {
+		v.timer = r.o.Clock.AfterFunc(linger, cancel)
+	} else {
+		cancel()
+	}
+}
+
+// goneKey is the context key of the context that ends when the caller of an operation has gone.
+type goneKey struct{}
+
+// Gone is a context that ends when the caller of the operation that Run performs has gone, or the operation is over, while its
+// own context may go on for RunnerOptions.Linger.
+func Gone(ctx context.Context) context.Context {
+	if gone, ok := ctx.Value(goneKey{}).(context.Context); ok {
+		return gone
+	}
+	return ctx
+}
+
 // Open is the error of an operation that may not begin, because the ledger is closed or ctx is over; else nil.
 func (r *Runner) Open(ctx context.Context) error {
 	if r.closed.Load() {
@@ -166,15 +239,52 @@ func (r *Runner) Open(ctx context.Context) error {
 	return fault.Ended(ctx)
 }
 
-// begin notes an operation, for which Close waits.
+// begin notes an operation, for which Close waits. It waits while too many go on whose callers have gone.
 func (r *Runner) begin(ctx context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if err := r.Open(ctx); err != nil {
-		return err
+	for {
+		if err := r.Open(ctx); err != nil {
+			return err
+		}
+		if r.abandoned < mostAbandoned {
+			break
+		}
+		if err := r.await(ctx, r.fewer); err != nil {
+			return err
+		}
 	}
 	r.calls.Add(1)
+	r.running++
 	return nil
+}
+
+// Running is the number of operations in progress.
+func (r *Runner) Running() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.running
+}
+
+// await waits until there are fewer operations whose callers have gone. The caller holds mu, which is released meanwhile.
+func (r *Runner) await(ctx context.Context, fewer <-chan struct{}) error {
+	n := r.abandoned
+	r.mu.Unlock()
+	defer r.mu.Lock()
+	select {
+	case <-fewer:
+		return nil
+	case <-r.life.Done():
+		return store.ErrClosed
+	case <-ctx.Done():
+	}
+	text := fmt.Sprintf("%d earlier operations have not been answered", n)
+	if r.o.Waits != nil {
+		if waits := r.o.Waits(); waits != "" {
+			text += ": " + waits
+		}
+	}
+	return fmt.Errorf("%w: %s", fault.Ended(ctx), text)
 }
 
 // Close ends the operations in progress, and lets later ones fail with store.ErrClosed. Then, when the

@@ -264,3 +264,47 @@ func TestErrorsHaveTheirMeaningAndNoSecret(t *testing.T) {
 		t.Errorf("a conflict = %v, want ErrConflict", err)
 	}
 }
+
+// A server goes on with statements whose clients have gone, so that a handle leaves no more than two there.
+func TestOperationsWhoseCallersHaveGoneAreFewAndEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := NewRunner(RunnerOptions{Store: "s", Linger: func() time.Duration { return time.Minute }, Waits: func() string { return "a lock is held by somebody" }})
+		defer func() { must(t, "Close()", r.Close(context.WithoutCancel(t.Context()), func() error { return nil })) }()
+		var begun atomic.Int32
+		answered := make(chan struct{})
+		call := func() error {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			_, err := Run(ctx, r, "append", "k", func(ctx context.Context) (none struct{}, err error) {
+				begun.Add(1)
+				select {
+				case <-answered:
+				case <-ctx.Done():
+				}
+				if Gone(ctx).Err() == nil {
+					t.Error("Gone() goes on although the caller has gone")
+				}
+				return none, ctx.Err()
+			})
+			return err
+		}
+		for i := range 3 {
+			if err := call(); !errors.Is(err, context.DeadlineExceeded) || strings.Contains(err.Error(), "2 earlier operations have not been answered: a lock is held by somebody") != (i == 2) || errors.Is(err, store.ErrNotStored) != (i == 2) {
+				t.Errorf("operation %d = %v, want a deadline, and the third not to be begun", i, err)
+			}
+		}
+		if n := begun.Load(); n != 2 {
+			t.Errorf("%d operations were begun, want 2", n)
+		}
+		answered <- struct{}{}
+		synctest.Wait()
+		if _ = call(); begun.Load() != 3 {
+			t.Errorf("%d operations were begun after an answer, want 3", begun.Load())
+		}
+		time.Sleep(time.Minute) // The others are given up.
+		synctest.Wait()
+		if _ = call(); begun.Load() != 4 {
+			t.Errorf("%d operations were begun after a minute, want 4", begun.Load())
+		}
+	})
+}

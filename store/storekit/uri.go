@@ -1,6 +1,7 @@
 package storekit
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -9,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/slotlease/slotlease/internal/scrub"
@@ -17,17 +19,18 @@ import (
 // MostSkew bounds what people may assume of clocks: with more, no slot could be worked in.
 const MostSkew = time.Hour
 
+// They are compiled when they are first used, not by each program that starts: such bounds make them large.
 var (
-	parameterName = regexp.MustCompile(`^[A-Za-z]{1,24}$`)
-	hostName      = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$`)
-	folderName    = regexp.MustCompile(`^[A-Za-z0-9._-]+(/[A-Za-z0-9._-]+)*$`)
+	parameterName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z]{1,24}$`) })
+	hostName      = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$`) })
+	folderName    = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9._-]+(/[A-Za-z0-9._-]+)*$`) })
 )
 
 // Parameters reads those of a URI's query. set is called with each that is known, percent-decoded, and says what is
 // wrong with its value, such as "must be true or false". The errors, one for each fault, quote nothing of the query
 // but names that look like names: anything else may be half a key.
 func Parameters(query string, known []string, set func(name, value string) error) (errs []error) {
-	return eachParameter(query, parameterName, func(name, raw string, has bool) error {
+	return eachParameter(query, parameterName(), func(name, raw string, has bool) error {
 		if !slices.Contains(known, name) {
 			return fmt.Errorf("is unknown: use %s", strings.Join(known, ", "))
 		}
@@ -73,6 +76,14 @@ func Masked(uri string, schemes ...string) string {
 	return scrub.Mask
 }
 
+// Text reads the value of a parameter that is a name or a path.
+func Text(value string) (string, error) {
+	if value == "" || strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+		return "", errors.New("has an invalid value")
+	}
+	return value, nil
+}
+
 // Truth reads the value of a parameter.
 func Truth(value string) (bool, error) {
 	v, err := strconv.ParseBool(value)
@@ -98,7 +109,7 @@ func Endpoint(value string) (*url.URL, error) {
 	if err != nil || u.User != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "" || u.Scheme != "https" && u.Scheme != "http" {
 		return nil, wrong
 	}
-	if host := u.Hostname(); net.ParseIP(host) == nil && !hostName.MatchString(host) {
+	if host := u.Hostname(); net.ParseIP(host) == nil && !hostName().MatchString(host) {
 		return nil, wrong
 	}
 	if n, err := strconv.ParseUint(u.Port(), 10, 16); u.Port() != "" && (err != nil || n < 1) || strings.HasSuffix(u.Host, ":") {
@@ -118,7 +129,7 @@ func CheckFolder(name string) error {
 	if name == "" {
 		return nil
 	}
-	if len(name) > 512 || !folderName.MatchString(name) {
+	if len(name) > 512 || !folderName().MatchString(name) {
 		return errors.New("uri: the folder must have at most 512 of A-Z a-z 0-9 . _ - and single slashes between")
 	}
 	for part := range strings.SplitSeq(name, "/") {
@@ -127,4 +138,15 @@ func CheckFolder(name string) error {
 		}
 	}
 	return nil
+}
+
+// ServerSkew is how far servers' clocks are assumed to be apart: that of Options or of the URI, or else a default.
+func ServerSkew(option, uri, otherwise time.Duration) (time.Duration, error) {
+	switch {
+	case option < 0:
+		return 0, fmt.Errorf("options: ServerSkew %v must not be negative", option)
+	case option != 0 && uri != 0 && option != uri:
+		return 0, fmt.Errorf("options: serverSkew %v in the URI and %v in Options: give one", uri, option)
+	}
+	return cmp.Or(option, uri, otherwise), nil
 }

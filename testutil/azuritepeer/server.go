@@ -4,7 +4,6 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"sync"
 	"testing"
 
 	"github.com/slotlease/slotlease/testutil/internal/peer"
@@ -63,14 +62,10 @@ func StartIn(data string) (*Server, error) {
 // Endpoint is the URL of the server, without the account. It stays the same when the server is restarted.
 func (s *Server) Endpoint() string { return "http://" + s.Addr() }
 
-var shared = sync.OnceValues(kind.StartShared)
+var shared = kind.Share()
 
 // Shared is the URL of a server that all tests of this test binary share.
 func Shared(t testing.TB) string {
 	t.Helper()
-	s, err := shared()
-	if err != nil {
-		kind.Unavailable(t, err)
-	}
-	return (&Server{s}).Endpoint()
+	return (&Server{shared.Server(t)}).Endpoint()
 }

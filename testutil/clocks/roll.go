@@ -10,35 +10,35 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/slotlease/slotlease/workerlease"
+	"github.com/slotlease/slotlease/workerlease/event"
 )
 
 // roll observes a client, to report the last action of each of its workers if the client
 // doesn't settle.
 type roll struct {
-	next workerlease.Observer
+	next event.Observer
 
 	mu   sync.Mutex
-	last map[workerlease.Worker]string
+	last map[event.Worker]string
 }
 
 // Observe notes an event.
-func (r *roll) Observe(e workerlease.Event) {
+func (r *roll) Observe(e event.Event) {
 	note := ""
 	switch e := e.(type) {
-	case workerlease.Allocated:
+	case event.Allocated:
 		note = fmt.Sprintf("LeaseAllocated was called for slot %s; it must return, or ask for its context's Done channel", e.Lease.Slot)
-	case workerlease.Expired:
+	case event.Expired:
 		note = fmt.Sprintf("the lease of slot %s is over (%s); LeaseAllocated and LeaseExpired must return", e.Lease.Slot, e.Why)
-	case workerlease.Claimed:
+	case event.Claimed:
 		note = fmt.Sprintf("slot %s was won", e.Slot)
-	case workerlease.Lost:
+	case event.Lost:
 		note = fmt.Sprintf("slot %s was lost to %s", e.Slot, e.Holder.InstanceID)
 	}
 	if note != "" {
 		r.mu.Lock()
 		if r.last == nil {
-			r.last = map[workerlease.Worker]string{}
+			r.last = map[event.Worker]string{}
 		}
 		r.last[e.Of()] = note
 		r.mu.Unlock()
@@ -71,7 +71,7 @@ func (r *roll) trouble() string {
 	return b.String()
 }
 
-func byName(a, b workerlease.Worker) int {
+func byName(a, b event.Worker) int {
 	return cmp.Or(cmp.Compare(a.WorkerType, b.WorkerType), cmp.Compare(a.InstanceID, b.InstanceID))
 }
 

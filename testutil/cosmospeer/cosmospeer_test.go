@@ -231,8 +231,5 @@ func TestURIAndKeyPreferTheEnvironment(t *testing.T) {
 }
 
 func TestPeerEndsWithItsTestBinary(t *testing.T) {
-	if _, err := program(); err != nil {
-		kindWith(nil).Unavailable(t, err)
-	}
-	peertest.EndsWithItsTestBinary(t)
+	peertest.EndsWithItsTestBinary(t, shared)
 }

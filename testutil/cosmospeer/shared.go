@@ -2,7 +2,6 @@ package cosmospeer
 
 import (
 	"os"
-	"sync"
 	"testing"
 )
 
@@ -19,11 +18,7 @@ func URI(t testing.TB) string {
 	if uri := os.Getenv("COSMOS_URI"); uri != "" {
 		return uri
 	}
-	s, err := shared()
-	if err != nil {
-		kindWith(nil).Unavailable(t, err)
-	}
-	return (&Server{s}).URI()
+	return (&Server{shared.Server(t)}).URI()
 }
 
 // Key is the key of the account at URI: that of the environment variable
@@ -36,4 +31,4 @@ func Key() string {
 }
 
 // shared is the peer that all tests share.
-var shared = sync.OnceValues(kindWith(nil).StartShared)
+var shared = kindWith(nil).Share()

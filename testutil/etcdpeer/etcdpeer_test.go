@@ -78,6 +78,5 @@ func TestAllTestsShareAServer(t *testing.T) {
 
 func TestTheServerEndsWithItsTestBinary(t *testing.T) {
 	t.Parallel()
-	_ = Shared(t) // or skip
-	peertest.EndsWithItsTestBinary(t)
+	peertest.EndsWithItsTestBinary(t, shared)
 }

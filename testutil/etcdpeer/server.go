@@ -3,7 +3,6 @@ package etcdpeer
 import (
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/slotlease/slotlease/testutil/internal/peer"
@@ -81,14 +80,10 @@ func (s *Server) URI() string { return s.scheme + "//" + s.Addr() + "/" }
 
 var sharedKind = Options{}.kind()
 
-var shared = sync.OnceValues(sharedKind.StartShared)
+var shared = sharedKind.Share()
 
 // Shared is the URI of a server that all tests of this test binary share.
 func Shared(t testing.TB) string {
 	t.Helper()
-	s, err := shared()
-	if err != nil {
-		sharedKind.Unavailable(t, err)
-	}
-	return (&Server{s, "etcd:"}).URI()
+	return (&Server{shared.Server(t), "etcd:"}).URI()
 }

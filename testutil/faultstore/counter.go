@@ -1,6 +1,7 @@
 package faultstore
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -20,7 +21,7 @@ type Counter struct {
 	// the real clock; in a testing/synctest bubble that is the bubble's.
 	Clock clock.Clock
 
-	inner store.Ledger
+	through
 
 	mu     sync.Mutex
 	counts map[Op]int
@@ -39,11 +40,11 @@ type Entry struct {
 	Err          error
 }
 
-var _ store.Ledger = (*Counter)(nil)
-
 // NewCounter wraps a ledger. Closing the result closes inner.
 func NewCounter(inner store.Ledger) *Counter {
-	return &Counter{Clock: clock.New(), inner: inner, counts: map[Op]int{}}
+	c := &Counter{Clock: clock.New(), counts: map[Op]int{}}
+	c.through = plain(inner, c.count)
+	return c
 }
 
 // Counts returns how often each operation began, failed ones included.
@@ -68,61 +69,16 @@ func (c *Counter) Reset() {
 	c.log = nil
 }
 
-// begin counts an operation; the result logs its end and its error.
-func (c *Counter) begin(op Op, workerType string, seq int64) func(*error) {
+// count counts and logs an operation.
+func (c *Counter) count(_ context.Context, o operation, effect func(Fault) error) error {
 	began := c.Clock.Now()
 	c.mu.Lock()
+	c.counts[o.Op]++
+	c.mu.Unlock()
+	err := effect(Fault{})
+	ended := c.Clock.Now()
+	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.counts[op]++
-	return func(err *error) {
-		ended := c.Clock.Now()
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.log = append(c.log, Entry{op, workerType, seq, began, ended, *err})
-	}
+	c.log = append(c.log, Entry{o.Op, o.WorkerType, cmp.Or(o.size, o.Seq), began, ended, err})
+	return err
 }
-
-// Init passes on to the inner ledger.
-func (c *Counter) Init(ctx context.Context) (err error) {
-	defer c.begin(OpInit, "", 0)(&err)
-	return c.inner.Init(ctx)
-}
-
-// Append passes on to the inner ledger.
-func (c *Counter) Append(ctx context.Context, r store.Record) (err error) {
-	defer c.begin(OpAppend, r.WorkerType, r.Seq)(&err)
-	return c.inner.Append(ctx, r)
-}
-
-// Get passes on to the inner ledger.
-func (c *Counter) Get(ctx context.Context, workerType string, seq int64) (r store.Record, err error) {
-	defer c.begin(OpGet, workerType, seq)(&err)
-	return c.inner.Get(ctx, workerType, seq)
-}
-
-// Tail passes on to the inner ledger.
-func (c *Counter) Tail(ctx context.Context, workerType string, limit int) (records []store.Record, s store.Stamp, err error) {
-	defer c.begin(OpTail, workerType, int64(limit))(&err)
-	return c.inner.Tail(ctx, workerType, limit)
-}
-
-// Trim passes on to the inner ledger.
-func (c *Counter) Trim(ctx context.Context, workerType string, before int64) (n int, err error) {
-	defer c.begin(OpTrim, workerType, before)(&err)
-	return c.inner.Trim(ctx, workerType, before)
-}
-
-// WorkerTypes passes on to the inner ledger.
-func (c *Counter) WorkerTypes(ctx context.Context) (types []string, err error) {
-	defer c.begin(OpWorkerTypes, "", 0)(&err)
-	return c.inner.WorkerTypes(ctx)
-}
-
-// Now passes on to the inner ledger.
-func (c *Counter) Now(ctx context.Context) (s store.Stamp, err error) {
-	defer c.begin(OpNow, "", 0)(&err)
-	return c.inner.Now(ctx)
-}
-
-// Close closes the inner ledger. It is neither counted nor logged.
-func (c *Counter) Close(ctx context.Context) error { return c.inner.Close(ctx) }

@@ -40,8 +40,8 @@ type Call struct {
 	N int64
 	// At is the time of Options.Clock.
 	At time.Time
-	// Record is what an append wants to store.
-	Record store.Record
+	// Record is what an append wants to store, and Prev, of an AppendAfter, the record below.
+	Record, Prev store.Record
 }
 
 // Effect is what happens to an operation in the store.

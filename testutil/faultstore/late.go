@@ -9,7 +9,7 @@ import (
 
 // landLater appends a record to the inner ledger after d. It sets the timer before it
 // returns, so that a mock clock that is moved afterwards reaches it.
-func (l *Ledger) landLater(r store.Record, d time.Duration) error {
+func (l *Ledger) landLater(c Call, d time.Duration) error {
 	timer := l.clock.Timer(max(d, 1))
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -27,13 +27,25 @@ func (l *Ledger) landLater(r store.Record, d time.Duration) error {
 		case <-l.ctx.Done():
 			return
 		}
-		if err := l.inner.Append(l.ctx, r); err != nil {
+		if err := l.land(c); err != nil {
 			l.strike(KindMissed)
 			return
 		}
 		l.strike(KindLanded)
 	})
 	return nil
+}
+
+// land carries out an append.
+func (l *Ledger) land(c Call) error {
+	if c.Prev.Seq == 0 {
+		return l.inner.Append(l.ctx, c.Record)
+	}
+	f, err := able[store.Follower](&l.through, "append after a record")
+	if err != nil {
+		return err
+	}
+	return f.AppendAfter(l.ctx, c.Record, c.Prev)
 }
 
 func (l *Ledger) landed() {

@@ -1,6 +1,7 @@
 package faultstore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,7 +30,8 @@ type Options struct {
 
 // Ledger is a store.Ledger with faults. It is safe for concurrent use.
 type Ledger struct {
-	inner  store.Ledger
+	through
+
 	clock  clock.Clock
 	plan   func(Call) Fault
 	caller string
@@ -45,7 +47,7 @@ type Ledger struct {
 	pending int
 	settled chan struct{} // Closed, and replaced, whenever pending falls to 0.
 	outage  *Fault
-	shift   time.Duration
+	ahead   time.Duration
 	server  string
 }
 
@@ -54,8 +56,6 @@ type counted struct {
 	op         Op
 	workerType string
 }
-
-var _ store.Ledger = (*Ledger)(nil)
 
 // New wraps a ledger. Closing the result closes inner.
 func New(inner store.Ledger, o Options) *Ledger {
@@ -66,11 +66,13 @@ func New(inner store.Ledger, o Options) *Ledger {
 		o.Plan = func(Call) Fault { return Fault{} }
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	return &Ledger{
-		inner: inner, clock: o.Clock, plan: o.Plan, caller: o.Caller,
+	l := &Ledger{
+		clock: o.Clock, plan: o.Plan, caller: o.Caller,
 		ctx: ctx, cancel: cancel,
 		counts: map[counted]int64{}, struck: map[FaultKind]int{}, settled: make(chan struct{}),
 	}
+	l.through = through{inner, l.do, l.strike, l.shifted}
+	return l
 }
 
 // Break begins an outage: until Mend, every new operation has the fault f, and Plan
@@ -94,7 +96,7 @@ func (l *Ledger) Mend() {
 func (l *Ledger) Shift(d time.Duration, server string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.shift, l.server = d, server
+	l.ahead, l.server = d, server
 }
 
 // Struck returns how often each kind of fault really happened. One call can count for
@@ -136,48 +138,41 @@ func (l *Ledger) begin(ctx context.Context, c Call) (Fault, error) {
 	return l.plan(c), nil
 }
 
-// do runs one operation with its fault. It returns the result of effect unless the fault
+// do runs one operation with its fault. It returns the error of effect unless the fault
 // replaces it.
-func do[T any](ctx context.Context, l *Ledger, c Call, effect func(f Fault) (T, error)) (T, error) {
-	var none T
-	fail := func(err error) (T, error) {
-		if c.WorkerType == "" {
-			return none, fmt.Errorf("faultstore: %s: %w", c.Op, err)
+func (l *Ledger) do(ctx context.Context, o operation, effect func(f Fault) error) error {
+	f, err := l.begin(ctx, o.Call)
+	if err == nil {
+		err = l.wait(ctx, f.Before)
+	}
+	var outcome error
+	if err == nil {
+		switch {
+		case f.Effect == Applied:
+			outcome = effect(f)
+		case f.Effect == Late && o.Op == OpAppend:
+			err = l.landLater(o.Call, f.LateBy)
 		}
-		return none, fmt.Errorf("faultstore: %s %.100q, seq %d: %w", c.Op, c.WorkerType, c.Seq, err)
 	}
-	f, err := l.begin(ctx, c)
-	if err != nil {
-		return fail(err)
-	}
-	if err := l.wait(ctx, f.Before); err != nil {
-		return fail(err)
-	}
-	var result T
 	switch {
-	case f.Effect == Applied:
-		result, err = effect(f)
-	case f.Effect == Late && c.Op == OpAppend:
-		if err := l.landLater(c.Record, f.LateBy); err != nil {
-			return fail(err)
-		}
-	}
-	if f.Block {
+	case err != nil:
+	case f.Block:
 		l.strike(KindBlackHole)
-		return fail(l.block(ctx, nil))
+		err = l.block(ctx, nil)
+	default:
+		err = l.wait(ctx, f.After)
 	}
-	if err := l.wait(ctx, f.After); err != nil {
-		return fail(err)
+	if err == nil {
+		if f.Err == nil && f.Effect == Applied {
+			return outcome
+		}
+		err = cmp.Or(f.Err, ErrInjected)
+		l.countReply(f, err, outcome)
 	}
-	if f.Err == nil && f.Effect == Applied {
-		return result, err
+	if o.WorkerType == "" {
+		return fmt.Errorf("faultstore: %s: %w", o.Op, err)
 	}
-	reply := f.Err
-	if reply == nil {
-		reply = ErrInjected
-	}
-	l.countReply(f, reply, err)
-	return fail(reply)
+	return fmt.Errorf("faultstore: %s %.100q, seq %d: %w", o.Op, o.WorkerType, o.Seq, err)
 }
 
 // countReply counts the error that a caller gets in place of the outcome.
@@ -235,7 +230,7 @@ func ended(ctx context.Context) error {
 
 // outcomes are what errors of operations mean.
 var outcomes = []error{
-	store.ErrConflict, store.ErrNotFound, store.ErrNotStored, store.ErrInvalid, store.ErrThrottled, store.ErrRefused, store.ErrDenied, store.ErrMissing,
+	store.ErrConflict, store.ErrNotFound, store.ErrNotStored, store.ErrWentBack, store.ErrInvalid, store.ErrThrottled, store.ErrRefused, store.ErrDenied, store.ErrMissing,
 	store.ErrClosed,
 }
 
@@ -249,4 +244,33 @@ func (l *Ledger) Close(ctx context.Context) error {
 	l.cancel()
 	l.late.Wait()
 	return l.inner.Close(ctx)
+}
+
+// shifted applies the fault and Ledger.Shift to a stamp.
+func (l *Ledger) shifted(s store.Stamp, f Fault) store.Stamp {
+	if s.IsZero() {
+		return s
+	}
+	was := s
+	l.mu.Lock()
+	s.Time = s.Time.Add(l.ahead + f.Shift).Truncate(max(s.Granularity, 1))
+	s.Server = cmp.Or(f.Server, l.server, s.Server)
+	l.mu.Unlock()
+	if s != was {
+		l.strike(KindStamp)
+	}
+	return s
+}
+
+// Watch passes on the hints of the inner ledger, except during an outage of Break, in which they are lost. Plan isn't
+// called: a hint is no operation.
+func (l *Ledger) Watch(ctx context.Context, changed func(workerType string)) error {
+	return l.through.Watch(ctx, func(workerType string) {
+		l.mu.Lock()
+		lost := l.closed || l.outage != nil
+		l.mu.Unlock()
+		if !lost {
+			changed(workerType)
+		}
+	})
 }

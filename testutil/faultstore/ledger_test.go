@@ -24,9 +24,9 @@ func TestTheContractIsKept(t *testing.T) {
 		wrap   func(l store.Ledger) store.Ledger
 		rounds int
 	}{
-		"without faults": {func(l store.Ledger) store.Ledger { return faultstore.New(l, faultstore.Options{}) }, 0},
+		"without faults": {func(l store.Ledger) store.Ledger { return faultstore.New(l, faultstore.Options{}) }, 100},
 		"with latency":   {func(l store.Ledger) store.Ledger { return faultstore.New(l, faultstore.Options{Plan: slow}) }, 20},
-		"by a counter":   {func(l store.Ledger) store.Ledger { return faultstore.NewCounter(l) }, 0},
+		"by a counter":   {func(l store.Ledger) store.Ledger { return faultstore.NewCounter(l) }, 100},
 	} {
 		t.Run(name, func(t *testing.T) {
 			storetest.Run(t, func(*testing.T) storetest.Harness {

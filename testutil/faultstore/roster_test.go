@@ -5,7 +5,6 @@ import (
 	"errors"
 	"maps"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/slotlease/slotlease/store"
@@ -84,81 +83,25 @@ func TestPagesAreCountedFailAndAreStale(t *testing.T) {
 
 func TestRosterOperationsMeetTheirOwnFaults(t *testing.T) {
 	for op, call := range rosterCalls {
-		t.Run(string(op), func(t *testing.T) {
-			for name, c := range map[string]struct {
-				fault   faultstore.Fault
-				want    error
-				applied bool
-				kind    faultstore.FaultKind
-			}{
-				"failure":    {faultstore.Failure(), faultstore.ErrInjected, false, faultstore.KindFailure},
-				"lost reply": {faultstore.LostReply(), faultstore.ErrInjected, true, faultstore.KindLostReply},
-				"throttled":  {faultstore.Throttled(time.Second), store.ErrThrottled, false, faultstore.KindThrottled},
-				"late":       {faultstore.LandsLate(time.Second), faultstore.ErrInjected, false, ""},
-				"none":       {faultstore.Fault{}, nil, true, ""},
-			} {
-				inner := memory.New(memory.Options{})
-				if err := inner.Attend(t.Context(), []store.Presence{storetest.Presence("job", "a")}); err != nil {
-					t.Fatal(err)
+		for _, c := range []struct {
+			fault faultstore.Fault
+			want  error
+		}{{faultstore.Failure(), faultstore.ErrInjected}, {faultstore.LostReply(), faultstore.ErrInjected}, {faultstore.LandsLate(time.Second), faultstore.ErrInjected}, {}} {
+			counter := faultstore.NewCounter(memory.New(memory.Options{}))
+			l := faultstore.New(counter, faultstore.Options{Plan: func(got faultstore.Call) faultstore.Fault {
+				if got.Op != op || got.WorkerType != "job" || got.N != 1 {
+					t.Errorf("Plan(%+v), want the first %s of job", got, op)
 				}
-				var calls []faultstore.Op
-				l := faultstore.New(inner.Handle(), faultstore.Options{Plan: func(got faultstore.Call) faultstore.Fault {
-					calls = append(calls, got.Op)
-					if got.Op != op || got.WorkerType != "job" || got.N != 1 {
-						t.Errorf("Plan(%+v), want the first %s of job", got, op)
-					}
-					return c.fault
-				}})
-				if err := call(t.Context(), l); !errors.Is(err, c.want) {
-					t.Errorf("%s with %s = %v, want %v", op, name, err, c.want)
-				}
-				if got := l.Struck(); c.kind != "" && got[c.kind] != 1 || len(calls) != 1 {
-					t.Errorf("%s with %s: Struck() = %v, calls %v, want one %s", op, name, got, calls, c.kind)
-				}
-				ids := map[string]bool{"a": true}
-				if c.applied && op == faultstore.OpAttend {
-					ids["b"] = true
-				}
-				if c.applied && op == faultstore.OpLeave {
-					delete(ids, "a")
-				}
-				got := map[string]bool{}
-				all, err := inner.Presences(t.Context(), "job")
-				for _, p := range all {
-					got[p.ID] = true
-				}
-				if err != nil || !maps.Equal(got, ids) || l.Pending() != 0 {
-					t.Errorf("%s with %s left %v, %v, %d pending, want %v", op, name, got, err, l.Pending(), ids)
-				}
-				_ = l.Close(context.WithoutCancel(t.Context()))
+				return c.fault
+			}})
+			if err := call(t.Context(), l); !errors.Is(err, c.want) {
+				t.Errorf("%s with %+v = %v, want %v", op, c.fault, err, c.want)
 			}
-		})
-	}
-}
-
-func TestABlackHoleKeepsTheCallerOfARoster(t *testing.T) {
-	for op, call := range rosterCalls {
-		t.Run(string(op), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				l := faultstore.New(memory.New(memory.Options{}), faultstore.Options{})
-				defer func() { _ = l.Close(context.WithoutCancel(t.Context())) }()
-				l.Break(faultstore.BlackHole(faultstore.Dropped))
-				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-				defer cancel()
-				began := time.Now()
-				if err := call(ctx, l); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != time.Minute {
-					t.Errorf("%s in a black hole = %v after %v, want the end of its context", op, err, time.Since(began))
-				}
-				l.Break(faultstore.Down())
-				if err := call(t.Context(), l); !errors.Is(err, faultstore.ErrDown) {
-					t.Errorf("%s during an outage = %v, want ErrDown", op, err)
-				}
-				l.Mend()
-				if err := call(t.Context(), l); err != nil {
-					t.Errorf("%s after the outage = %v, want nil", op, err)
-				}
-			})
-		})
+			if n, want := counter.Counts()[op], c.fault.Effect == faultstore.Applied; (n == 1) != want || l.Pending() != 0 {
+				t.Errorf("%s with %+v was applied %d times, want that it was: %v; %d pending", op, c.fault, n, want, l.Pending())
+			}
+			_ = l.Close(context.WithoutCancel(t.Context()))
+		}
 	}
 }
 

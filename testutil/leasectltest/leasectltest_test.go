@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/slotlease/slotlease/cmd/leasectl/app"
+	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/sqlite"
 )
@@ -44,7 +45,13 @@ type shelf struct {
 	key string
 }
 
-func (s *shelf) Examine(ctx context.Context) ([]store.Finding, error) {
+func (s *shelf) Describe() store.Description {
+	d := s.Ledger.Describe()
+	d.Examine = s.examine
+	return d
+}
+
+func (s *shelf) examine(ctx context.Context) ([]store.Finding, error) {
 	found, err := s.Ledger.Examine(ctx)
 	return append(found,
 		store.Finding{Check: "shelf-life", Level: store.LevelOK, Text: "the shelf of " + s.key},
@@ -55,6 +62,7 @@ func (s *shelf) Examine(ctx context.Context) ([]store.Finding, error) {
 func TestMain(m *testing.M) { Main(m, app.Main) }
 
 func TestTheStoreOfSomebodyElseWorksInALeasectlOfTheirs(t *testing.T) {
+	suites.Prove(t, "it runs leasectl as processes")
 	const key = "c4naryOfTheShelf77"
 	Run(t, Harness{
 		Fresh: func(t *testing.T) (string, []string) {

@@ -70,8 +70,5 @@ func TestURIPrefersTheEnvironment(t *testing.T) {
 }
 
 func TestPeerEndsWithItsTestBinary(t *testing.T) {
-	if _, err := program(); err != nil {
-		kind.Unavailable(t, err)
-	}
-	peertest.EndsWithItsTestBinary(t)
+	peertest.EndsWithItsTestBinary(t, shared)
 }

@@ -2,7 +2,6 @@ package mongopeer
 
 import (
 	"os"
-	"sync"
 	"testing"
 )
 
@@ -16,12 +15,8 @@ func URI(t testing.TB) string {
 	if uri := os.Getenv("MONGODB_URI"); uri != "" {
 		return uri
 	}
-	s, err := shared()
-	if err != nil {
-		kind.Unavailable(t, err)
-	}
-	return (&Server{s}).URI()
+	return (&Server{shared.Server(t)}).URI()
 }
 
 // shared is the peer that all tests share.
-var shared = sync.OnceValues(kind.StartShared)
+var shared = kind.Share()

@@ -5,7 +5,6 @@ package mongopeer
 import (
 	"flag"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -13,41 +12,20 @@ import (
 	"sync"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
-	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
-	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/wiremessage"
+
+	"github.com/slotlease/slotlease/internal/mongowire"
 )
 
 // standInEnv makes the test binary stand in for mongod and mongos: it takes their flags, answers
 // what starting them asks, and writes down what it was started with and asked. It stores nothing.
 const standInEnv = "MONGOPEER_STANDIN"
 
-// takenEnv is a folder: of each set, and of the routers, the first server to write its name there finds
-// its port taken. With the value always, each server does.
-const takenEnv = "MONGOPEER_TAKEN"
-
-// listen is how a server finds its port.
-func listen(addr, name string) (net.Listener, error) {
-	listener, err := net.Listen("tcp", addr)
-	dir := os.Getenv(takenEnv)
-	if err != nil || dir == "" {
-		return listener, err
-	}
-	if f, err := os.OpenFile(filepath.Join(dir, name), os.O_CREATE|os.O_EXCL, 0o600); err == nil {
-		_ = f.Close()
-	} else if dir != "always" {
-		return listener, nil
-	}
-	defer func() { _ = listener.Close() }()
-	return net.Listen("tcp", addr)
-}
-
 // standIn runs until it is killed.
 func standIn(args []string) error {
 	flags := flag.NewFlagSet("standin", flag.ContinueOnError)
 	port := flags.String("port", "", "")
 	dir := flags.String("dbpath", "", "")
-	set := flags.String("replSet", "mongos", "")
-	for _, name := range []string{"bind_ip", "oplogSize", "wiredTigerCacheSizeGB", "setParameter", "keyFile", "configdb"} {
+	for _, name := range []string{"replSet", "bind_ip", "oplogSize", "wiredTigerCacheSizeGB", "setParameter", "keyFile", "configdb"} {
 		flags.String(name, "", "")
 	}
 	for _, name := range []string{"nounixsocket", "shardsvr", "configsvr"} {
@@ -58,7 +36,7 @@ func standIn(args []string) error {
 	}
 	s := &standInServer{addr: "127.0.0.1:" + *port, dir: *dir}
 	s.note("started", strings.Join(args, " "))
-	listener, err := listen(s.addr, *set)
+	listener, err := net.Listen("tcp", s.addr)
 	if err != nil {
 		return err
 	}
@@ -67,7 +45,10 @@ func standIn(args []string) error {
 		if err != nil {
 			return err
 		}
-		go s.talk(conn)
+		go func() {
+			_ = mongowire.Serve(conn, s.answer)
+			_ = conn.Close()
+		}()
 	}
 }
 
@@ -87,39 +68,6 @@ func (s *standInServer) note(name, line string) {
 	if err == nil {
 		_, _ = fmt.Fprintln(f, line)
 		_ = f.Close()
-	}
-}
-
-func (s *standInServer) talk(conn net.Conn) {
-	defer func() { _ = conn.Close() }()
-	for {
-		all, err := message(conn)
-		if err != nil {
-			return
-		}
-		_, id, _, code, body, _ := wiremessage.ReadHeader(all)
-		var command bson.Raw
-		if code == wiremessage.OpMsg {
-			_, rest, _ := wiremessage.ReadMsgFlags(body)
-			_, rest, _ = wiremessage.ReadMsgSectionType(rest)
-			doc, _, _ := wiremessage.ReadMsgSectionSingleDocument(rest)
-			command = bson.Raw(doc)
-		} else { // OP_QUERY: flags, name, skip, return, document
-			rest := body[4:]
-			command = bson.Raw(rest[strings.IndexByte(string(rest), 0)+9:])
-		}
-		answer, _ := bson.Marshal(s.answer(command))
-		at, out := wiremessage.AppendHeaderStart(nil, 0, id, wiremessage.OpMsg)
-		out = wiremessage.AppendMsgSectionType(wiremessage.AppendMsgFlags(out, 0), wiremessage.SingleDocument)
-		if code != wiremessage.OpMsg {
-			at, out = wiremessage.AppendHeaderStart(nil, 0, id, wiremessage.OpReply)
-			out = wiremessage.AppendReplyCursorID(wiremessage.AppendReplyFlags(out, 0), 0)
-			out = wiremessage.AppendReplyNumberReturned(wiremessage.AppendReplyStartingFrom(out, 0), 1)
-		}
-		out = append(out, answer...)
-		if _, err := io.Copy(conn, strings.NewReader(string(bsoncore.UpdateLength(out, at, int32(len(out)))))); err != nil {
-			return
-		}
 	}
 }
 

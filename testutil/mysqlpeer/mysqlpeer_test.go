@@ -81,6 +81,5 @@ func TestARoleHasItsPasswordAndItsRights(t *testing.T) {
 
 func TestTheServerEndsWithItsTestBinary(t *testing.T) {
 	t.Parallel()
-	_ = Shared(t) // or skip
-	peertest.EndsWithItsTestBinary(t)
+	peertest.EndsWithItsTestBinary(t, shared)
 }

@@ -3,7 +3,6 @@ package mysqlpeer
 import (
 	"fmt"
 	"path/filepath"
-	"sync"
 	"testing"
 
 	"github.com/slotlease/slotlease/testutil/internal/peer"
@@ -83,16 +82,12 @@ func dsn(s *peer.Server, database string) string {
 // sharedKind loses data only with the machine, which loses the tests, too.
 var sharedKind = Options{Flags: []string{"--innodb-flush-log-at-trx-commit=0", "--max-connections=300"}}.kind()
 
-var shared = sync.OnceValues(sharedKind.StartShared)
+var shared = sharedKind.Share()
 
 // server is the shared one.
 func server(t testing.TB) *peer.Server {
 	t.Helper()
-	s, err := shared()
-	if err != nil {
-		sharedKind.Unavailable(t, err)
-	}
-	return s
+	return shared.Server(t)
 }
 
 // Shared is the DSN of a server, without a database, for its superuser. All tests of this test

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/slotlease/slotlease/testutil/internal/peer"
@@ -22,6 +23,8 @@ func Database(t testing.TB) string {
 	return uri(s, name)
 }
 
+var granting sync.Mutex
+
 // Role makes a role with a password and no rights in a database but those that are named, such as
 // "SELECT ON records" or "CREATE ON SCHEMA public". It is the URI for that role.
 func Role(t testing.TB, uri string, rights ...string) string {
@@ -31,6 +34,9 @@ func Role(t testing.TB, uri string, rights ...string) string {
 	for _, r := range rights {
 		statements = append(statements, fmt.Sprintf("GRANT %s TO %s", r, name))
 	}
+	// Two statements that grant rights to one table at once fail: "tuple concurrently updated".
+	granting.Lock()
+	defer granting.Unlock()
 	Exec(t, uri, statements...)
 	u, err := url.Parse(uri)
 	if err != nil {

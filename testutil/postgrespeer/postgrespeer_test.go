@@ -87,8 +87,7 @@ func TestARoleHasItsPasswordAndItsRights(t *testing.T) {
 
 func TestTheServerEndsWithItsTestBinary(t *testing.T) {
 	t.Parallel()
-	_ = Shared(t) // or skip
-	peertest.EndsWithItsTestBinary(t)
+	peertest.EndsWithItsTestBinary(t, shared)
 }
 
 func TestAStandbyFollowsAndMayTakeOver(t *testing.T) {

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 
@@ -123,16 +122,12 @@ func uri(s *peer.Server, database string) string {
 // sharedKind loses data only with the machine, which loses the tests, too.
 var sharedKind = Options{Settings: []string{"fsync=off", "max_connections=300"}}.kind()
 
-var shared = sync.OnceValues(sharedKind.StartShared)
+var shared = sharedKind.Share()
 
 // server is the shared one.
 func server(t testing.TB) *peer.Server {
 	t.Helper()
-	s, err := shared()
-	if err != nil {
-		sharedKind.Unavailable(t, err)
-	}
-	return s
+	return shared.Server(t)
 }
 
 // Shared is the URI of the database postgres, for its superuser, on a server that all tests of this

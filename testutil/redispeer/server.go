@@ -2,7 +2,6 @@ package redispeer
 
 import (
 	"strconv"
-	"sync"
 	"testing"
 
 	"github.com/slotlease/slotlease/testutil/internal/peer"
@@ -13,6 +12,8 @@ import (
 type Options struct {
 	// Flags are further flags of the server, such as "--appendonly", "no".
 	Flags []string
+	// Config is the path of a redis.conf that the server reads first, or empty.
+	Config string
 }
 
 func (o Options) kind() peer.Kind {
@@ -24,11 +25,15 @@ func (o Options) program(port int, data string) (peer.Program, error) {
 	if err != nil {
 		return peer.Program{}, err
 	}
+	serve := []string{path}
+	if o.Config != "" {
+		serve = append(serve, o.Config)
+	}
 	return peer.Program{
-		Serve: append([]string{
-			path, "--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--dir", data, "--save", "",
+		Serve: append(append(serve,
+			"--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--dir", data, "--save", "",
 			"--appendonly", "yes", "--appendfsync", "always",
-		}, o.Flags...),
+		), o.Flags...),
 		Ready: "Ready to accept connections",
 	}, nil
 }
@@ -62,14 +67,10 @@ func (s *Server) URI() string { return "redis://" + s.Addr() + "/0" }
 // sharedKind keeps its data in memory only.
 var sharedKind = Options{Flags: []string{"--appendonly", "no"}}.kind()
 
-var shared = sync.OnceValues(sharedKind.StartShared)
+var shared = sharedKind.Share()
 
 // Shared is the URI of a server that all tests of this test binary share.
 func Shared(t testing.TB) string {
 	t.Helper()
-	s, err := shared()
-	if err != nil {
-		sharedKind.Unavailable(t, err)
-	}
-	return (&Server{s}).URI()
+	return (&Server{shared.Server(t)}).URI()
 }

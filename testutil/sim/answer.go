@@ -26,6 +26,9 @@ type answers struct {
 	had  []answer
 	own  map[string]bool // the claims that it sent
 	kept []Span
+	// If the store loses records: those that it was shown or has appended, and when the first answer came from.
+	known map[seen]bool
+	began time.Duration
 }
 
 // hears notes an answer.

@@ -65,8 +65,15 @@ type plainClock struct{ clock.Clock }
 
 // Boottime drifts.
 func (c *hostClock) Boottime() time.Duration {
-	h := c.p.host
-	return h.boot + h.reading(c.p.world.now())
+	_, reading := c.read()
+	return c.p.host.boot + reading
+}
+
+// read is true time, and the reading of the host's clock then.
+func (c *hostClock) read() (at, reading time.Duration) {
+	at = c.p.world.now()
+	c.p.looks(at)
+	return at, c.p.host.reading(at)
 }
 
 // Reads says that Boottime is that of the host, as all of its processes read it.
@@ -74,7 +81,8 @@ func (*hostClock) Reads(boottime.Machine) {}
 
 // Monotonic is a reading that stands still while the host is suspended, as Go's own does.
 func (c *hostClock) Monotonic() time.Duration {
-	h, at := c.p.host, c.p.world.now()
+	at, _ := c.read()
+	h := c.p.host
 	return h.boot + h.reading(at-h.stood(Suspend, at))
 }
 
@@ -90,13 +98,14 @@ func (c *hostClock) wrong(at time.Duration) time.Duration {
 
 // Now is the time of day.
 func (c *hostClock) Now() time.Time {
-	at := c.p.world.now()
-	return c.p.world.origin.Add(c.p.host.reading(at) + c.wrong(at))
+	at, reading := c.read()
+	return c.p.world.origin.Add(reading + c.wrong(at))
 }
 
 // Since is as steady as Go's: it ignores steps of the time of day.
 func (c *hostClock) Since(t time.Time) time.Duration {
-	return c.p.world.origin.Add(c.p.host.reading(c.p.world.now()) + c.wall).Sub(t)
+	_, reading := c.read()
+	return c.p.world.origin.Add(reading + c.wall).Sub(t)
 }
 
 // timerOff is how late or early a timer can be.

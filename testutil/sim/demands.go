@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 )
 
@@ -28,6 +29,8 @@ type Demands struct {
 	// at once. News are claims that must have come after all turns, because their worker had just heard that another
 	// is preferred.
 	Heeded, News int
+	// Heard are slots that some worker must have had, because the order had ended that kept all from it.
+	Heard int
 	// Joined are members of a group that must have joined its lease.
 	Joined int
 	// Costs are slots of one process, for which it may have made no more calls than a slot
@@ -38,54 +41,39 @@ type Demands struct {
 	// Told are records that say what came of the work of a slot. Each must be its worker's, change no term, and
 	// say what none before it has said.
 	Told int
+	// Asked are calls of a task for runs that operators have asked for, none of which may have been done.
+	Asked int
+}
+
+// demanded are what the counts of Demands are of, in the order of its fields.
+var demanded = []string{
+	"claims, at their turn", "beside a higher priority", "leases, none of the first slot", "boundaries", "outages",
+	"holders that died or stepped down", "leases that must have ended", "slots of a preferred worker", "leases sent away by an order",
+	"claims after news of a preference", "slots after the end of an order", "members of a group", "slots, and the calls for them",
+	"poison cleared", "outcomes of work", "calls that were asked for",
 }
 
 // Add adds the counts of another run.
 func (d *Demands) Add(o Demands) {
-	d.Turns += o.Turns
-	d.Passed += o.Passed
-	d.Entries += o.Entries
-	d.Boundaries += o.Boundaries
-	d.Outages += o.Outages
-	d.Succeeded += o.Succeeded
-	d.Unfit += o.Unfit
-	d.Preferred += o.Preferred
-	d.Heeded += o.Heeded
-	d.News += o.News
-	d.Joined += o.Joined
-	d.Costs += o.Costs
-	d.Cleared += o.Cleared
-	d.Told += o.Told
+	for field, n := range reflect.ValueOf(o).Fields() {
+		sum := reflect.ValueOf(d).Elem().FieldByIndex(field.Index)
+		sum.SetInt(sum.Int() + n.Int())
+	}
 }
 
 // All is the sum.
-func (d Demands) All() int {
-	return d.Turns + d.Passed + d.Entries + d.Boundaries + d.Outages + d.Succeeded + d.Unfit + d.Preferred + d.Heeded + d.News + d.Joined + d.Costs + d.Cleared + d.Told
+func (d Demands) All() (sum int) {
+	for _, n := range reflect.ValueOf(d).Fields() {
+		sum += int(n.Int())
+	}
+	return sum
 }
 
 // String returns a table with one line for each kind.
 func (d Demands) String() string {
 	var b strings.Builder
-	for _, x := range []struct {
-		what string
-		n    int
-	}{
-		{"claims, at their turn", d.Turns},
-		{"beside a higher priority", d.Passed},
-		{"leases, none of the first slot", d.Entries},
-		{"boundaries", d.Boundaries},
-		{"outages", d.Outages},
-		{"holders that died or stepped down", d.Succeeded},
-		{"leases that must have ended", d.Unfit},
-		{"slots of a preferred worker", d.Preferred},
-		{"leases sent away by an order", d.Heeded},
-		{"claims after news of a preference", d.News},
-		{"members of a group", d.Joined},
-		{"slots, and the calls for them", d.Costs},
-		{"poison cleared", d.Cleared},
-		{"outcomes of work", d.Told},
-	} {
-		fmt.Fprintf(&b, "%-32s %10d\n", x.what, x.n)
+	for i, what := range demanded {
+		fmt.Fprintf(&b, "%-32s %10d\n", what, reflect.ValueOf(d).Field(i).Int())
 	}
 	return b.String()
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/priority"
 	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/testutil/sim"
@@ -42,6 +43,7 @@ func outlasting(long time.Duration) func(*sim.Process) workerlease.Callbacks {
 // Some options and code of users keep a worker from its slot. The world knows them, and
 // demands nothing impossible.
 func TestTheWorldDemandsNothingThatUsersHaveGivenUp(t *testing.T) {
+	suites.Prove(t, "it simulates for half a minute")
 	skipUnderRace(t)
 	const soon = 20 * time.Millisecond
 	of := func(interval time.Duration, change func(n int, w *workerlease.Options)) func(int) workerlease.Options {
@@ -78,7 +80,7 @@ func TestTheWorldDemandsNothingThatUsersHaveGivenUp(t *testing.T) {
 		"another lead, and take-overs": {
 			Workers: 3, Length: 12 * time.Hour, Faults: sim.Faults{Latency: soon, Restarts: 40 * time.Minute},
 			Worker: of(5*time.Minute, func(n int, w *workerlease.Options) {
-				w.FailoverWithin = 20 * time.Second
+				w.FailoverWithin, w.WaitForBoundary = 20*time.Second, true
 				if n == 0 {
 					w.Lead = 100 * time.Millisecond
 				}

@@ -91,6 +91,7 @@
 //     No lease ends by an order that isn't about it, or that its worker hasn't read.
 //     The rest of its slot is released once its code has returned, unless claims for the next slot are open by then.
 //   - A worker that has just heard that another one is preferred claims after all turns.
+//   - When an order ends by which nobody claims, some worker has what is left of the slot within FailoverWithin.
 //   - A slot costs each worker one read of the time and one of the ledger, and an append if
 //     it finds the slot free. Between boundaries no worker calls the store, and no wait is so
 //     short that it spins. This is not checked where slots have parts or jobs, or for a

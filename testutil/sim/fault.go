@@ -86,6 +86,8 @@ const (
 	FirstStamp Fault = "wrong first stamp" // A client's, which knew no time yet.
 	Apart      Fault = "clocks apart"      // Members that answer in turn are further apart than they claim.
 
+	Loss Fault = "records lost" // The newest, or all, although they were acknowledged.
+
 	// Expiry is not a fault that happens: it is a store that breaks the contract.
 	Expiry Fault = "record expired by the store"
 )
@@ -99,7 +101,7 @@ var (
 		LandedOnTrim, Poison, Hole, NewerVersion, Foreign, HugeSeq, Blocked, Panicked, SlowObserver, LongWindow, SharedName, InGroup,
 	}
 	beyond = []Fault{Jump, Rollback, Freeze, Racing}
-	asked  = []Fault{WrongStamp, InTurn, Election, HungAppend, Vanished, Undone, Unfit, BadCheck, Stuck, HintLost, HintLate, HintTwice, HintLied, WatchBroke, RosterLost, RosterOld, RosterLied, CrashLoop, Ordered, FirstStamp, Apart, Expiry}
+	asked  = []Fault{WrongStamp, InTurn, Election, HungAppend, Vanished, Undone, Unfit, BadCheck, Stuck, HintLost, HintLate, HintTwice, HintLied, WatchBroke, RosterLost, RosterOld, RosterLied, CrashLoop, Ordered, FirstStamp, Apart, Loss, Expiry}
 )
 
 // Within lists the faults that the protocol tolerates.
@@ -276,6 +278,10 @@ type Faults struct {
 	Jumps, Freezes time.Duration
 	JumpBy         time.Duration
 	Rollback       float64
+	// Losses are moments at which the store loses the newest records of the first worker's type: up to three, those of some
+	// time, or all. NamesHistory: stamps then have another store.Stamp.History. Unfollowed: the store is no store.Follower.
+	Losses                   time.Duration
+	NamesHistory, Unfollowed bool
 	// WrongClocks: the store's clock is wrong, by a second up to WrongClockBy (default: 24 h), for
 	// a minute to an hour, or in a third of them until the next.
 	WrongClocks, WrongClockBy time.Duration

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/testutil/faultstore"
 	"github.com/slotlease/slotlease/testutil/sim"
 	"github.com/slotlease/slotlease/workerlease"
 )
@@ -107,5 +109,59 @@ func TestCodeThatIsWrongIsTold(t *testing.T) {
 				t.Error("the trace doesn't show a suspend")
 			}
 		})
+	}
+}
+
+// hasty reads several times where once is enough.
+type hasty struct {
+	store.Ledger
+	times int
+}
+
+func (h hasty) Tail(ctx context.Context, workerType string, limit int) ([]store.Record, store.Stamp, error) {
+	for range h.times - 1 {
+		_, _, _ = h.Ledger.Tail(ctx, workerType, limit)
+	}
+	return h.Ledger.Tail(ctx, workerType, limit)
+}
+
+func TestAWorkerThatReadsMoreThanTwiceASecondIsNoticed(t *testing.T) {
+	for times, want := range map[int]bool{1: false, 200: true} {
+		r := sim.Run(t, sim.Options{
+			Seed: 1, Faults: sim.Faults{Latency: 10 * time.Millisecond, Outages: 10 * time.Minute},
+			Client: func(l store.Ledger, o workerlease.ClientOptions) *workerlease.Client {
+				return workerlease.NewClient(hasty{l, times}, o)
+			},
+		})
+		if got := strings.Contains(strings.Join(r.Violations, "\n"), "reads more than 120 times in 1m0s"); got != want {
+			t.Errorf("%d reads in place of one: noticed is %v, want %v: %v", times, got, want, r.Violations)
+		}
+	}
+}
+
+// A user's wrapper of a ledger may fail, here for half of each ten minutes, unknown to the world.
+// That keeps a worker from claiming, and is no fault of the engine.
+func TestNothingIsDemandedOfAProcessWhoseCallsFail(t *testing.T) {
+	failing := 0
+	unsteady := func(c faultstore.Call) (f faultstore.Fault) {
+		if (c.Op == faultstore.OpAppend || c.Op == faultstore.OpTail) && time.Now().Minute()%10 < 5 {
+			f = faultstore.Failure()
+		}
+		return f
+	}
+	for seed := range fewer(4) {
+		o := quiet(seed, time.Minute)
+		o.Client = func(l store.Ledger, c workerlease.ClientOptions) *workerlease.Client {
+			return workerlease.NewClient(faultstore.New(l, faultstore.Options{Plan: unsteady}), c)
+		}
+		r := sim.Run(t, o)
+		r.Check(t)
+		failing += r.Missed
+		if d := r.Demands; d.Boundaries < 50 || d.Turns < 50 {
+			t.Errorf("seed %d: while nothing failed, too little was looked at:\n%v", seed, d)
+		}
+	}
+	if failing == 0 {
+		t.Error("no slot was missed: nothing failed")
 	}
 }

@@ -55,6 +55,7 @@ func (p *Process) hearsOrders(head store.Record, within time.Duration) {
 		}
 		x := p.lease
 		switch {
+		case x != nil && x.lease.Triggered: // Its worker reads for itself, when it extends the lease.
 		case x == nil || x.grant == nil || x.left || x.over() || head.Seq < x.grant.seq || !o.InForce(w.origin.Add(at)):
 		case o.Kind == store.OrderPrefer && (known || !h.news):
 		case p.sentAway(o, x.grant):
@@ -224,7 +225,7 @@ func (w *world) auditNews(p *Process, r store.Record) {
 		h, _ := p.hasHeard(o)
 		// A claim of a rest may have come after all turns, also after an outage.
 		since := start - 2*slot.Length()
-		rests := p.failover > 0 || p.options.JoinMidSlot || !p.fit(since, at) || !w.up(since, at)
+		rests := p.failover > 0 || joins(p.options) || !p.fit(since, at) || !w.up(since, at) || w.barredSince(l, since)
 		first := h.at > start-slot.Length()+off && (!rests || h.at >= start-lead+off)
 		if !h.news || h.Target == p.options.InstanceID || !first {
 			continue
@@ -236,4 +237,40 @@ func (w *world) auditNews(p *Process, r store.Record) {
 				p, start, r.Seq, shown(last-at), h.at, o)
 		}
 	}
+}
+
+// awaitHeard checks, when an order ends by which nobody claims, that some worker has what is left of the slot soon:
+// workers that an order keeps from it look again within FailoverWithin, or a minute. The caller holds world.mu.
+func (w *world) awaitHeard(by *Process, l *ledger, r, before store.Record, at time.Duration) {
+	h := w.hosts[0]
+	bars := func(r store.Record) bool { return slices.ContainsFunc(r.OrdersAt(w.origin.Add(at)), bars) }
+	if w.o.Orders == 0 || w.beyond || w.mixed() || r.Kind != store.KindOrder || h.options.Job != nil || h.options.FailoverWithin == 0 || !bars(before) || bars(r) {
+		return
+	}
+	slot := h.schedule.At(w.origin.Add(at))
+	next := h.schedule.Next(w.origin.Add(at))
+	lead, _ := h.lead(next)
+	within := h.options.FailoverWithin + 2*lead + 2*w.late(time.Minute)
+	since := w.time(slot.Start) - slot.Length()
+	if at+within > w.time(next.Start)-lead {
+		return
+	}
+	w.later(by, lookLane, within, func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		now := w.now()
+		if w.tripped(l, at+1) || !w.up(since, now) || !w.undisturbed(l, since) {
+			return
+		}
+		for _, p := range w.peers(h) {
+			if !w.settled(p, l, now-unsettled*slot.Length()) || !p.fit(since, now) || !p.free(at, now) {
+				continue
+			}
+			w.demands.Heard++
+			if !w.has(l, now, now, 0) {
+				w.violate("nobody has the slot from %v, %v after the order ended in seq %d that kept %v from it", w.time(slot.Start), shown(now-at), r.Seq, p)
+			}
+			return
+		}
+	})
 }

@@ -45,6 +45,7 @@ type ledger struct {
 	hung     []hung
 	minority map[int64]time.Duration // keys that a minority had, and since which election
 	undone   []undone
+	losses   []loss
 	order    int
 	jobs     jobs
 	told     map[string]int64 // the keys of outcomes, by their writer and text
@@ -80,9 +81,19 @@ func (w *world) hang(k *link, effect func(time.Duration, *call) error, o op) {
 
 // append inserts a record and checks it.
 func (w *world) append(p *Process, r store.Record, at time.Duration, c *call) error {
+	return w.appendAfter(p, r, nil, at, c)
+}
+
+// appendAfter is append right above prev, unless that is nil.
+func (w *world) appendAfter(p *Process, r store.Record, prev *store.Record, at time.Duration, c *call) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	l := w.ledger(r.WorkerType)
+	if _, taken := l.get(r.Seq); prev != nil && !taken {
+		if below, _ := l.get(prev.Seq); below.Defect != "" || !store.SameRecord(below, *prev) {
+			return fmt.Errorf("sim: append %s: %w", store.Key(r.WorkerType, r.Seq), store.WentBack(*prev))
+		}
+	}
 	if !l.insert(r) {
 		return fmt.Errorf("sim: append %s: %w", store.Key(r.WorkerType, r.Seq), store.ErrConflict)
 	}
@@ -196,7 +207,8 @@ func (w *world) audit(p *Process, l *ledger, r store.Record, at time.Duration) {
 			p.reach = r.WindowEnd
 		}
 	}
-	if w.o.Faults.Rollback > 0 {
+	w.auditLost(p, l, r, at)
+	if w.o.Faults.Rollback > 0 || w.o.Faults.Losses > 0 {
 		return // what the writer read may be gone
 	}
 	if _, ever := l.first[r.Seq-1]; r.Seq > 1 && !ever {
@@ -215,13 +227,14 @@ func (w *world) audit(p *Process, l *ledger, r store.Record, at time.Duration) {
 	w.auditWork(p, r, before)
 	w.auditOutcome(p, l, r, before)
 	w.auditOrders(p, r, before, at)
+	w.awaitHeard(p, l, r, before, at)
 	if r.Kind == store.KindReset {
 		l.resetAt = at
 	}
 	if r.Kind == store.KindGrant {
 		w.auditPassed(p, l, r, before, at)
 	}
-	l.noteDone(r, at)
+	l.noteDone(r, before, at)
 	switch r.Kind {
 	case store.KindOverride:
 		w.violate("seq %d of %v overrides, as only an operator may", r.Seq, p)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/slotlease/slotlease/internal/figures"
 	"github.com/slotlease/slotlease/internal/linear"
+	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/testutil/sim"
 	"github.com/slotlease/slotlease/workerlease"
@@ -16,6 +17,7 @@ import (
 // The simulated ledger is linearizable for its workers: the world lies about outcomes only
 // where a store may. Stale reads are left out, since linearizability excludes them.
 func TestTheSimulatedLedgerIsLinearizable(t *testing.T) {
+	suites.Prove(t, "it searches for long")
 	skipUnderRace(t)
 	sum := linear.Result{}
 	for seed := range int64(20) {
@@ -40,7 +42,7 @@ func TestTheSimulatedLedgerIsLinearizable(t *testing.T) {
 		t.Errorf("%d operations: nothing went on", sum.Operations)
 	}
 	save(t, figures.Proof{
-		Name: "linearizability-simulator", Command: "go test ./testutil/sim -run Linearizable -v",
+		Name: "linearizability-simulator", Command: "SLOTLEASE_SUITES=all go test ./testutil/sim -run Linearizable -v",
 		Figures: []figures.Figure{
 			{What: "operations", Value: fmt.Sprint(sum.Operations)},
 			{What: "of unknown outcome", Value: fmt.Sprint(sum.Unknown)},

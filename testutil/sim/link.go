@@ -171,7 +171,10 @@ func (k *link) land(d time.Duration, effect func(time.Duration, *call) error) {
 }
 
 // Append inserts a record unless its key exists.
-func (k *link) Append(ctx context.Context, r store.Record) error {
+func (k *link) Append(ctx context.Context, r store.Record) error { return k.insert(ctx, r, nil) }
+
+// insert appends a record; right above prev, unless that is nil.
+func (k *link) insert(ctx context.Context, r store.Record, prev *store.Record) error {
 	if err := r.Check(); err != nil {
 		return err
 	}
@@ -182,13 +185,14 @@ func (k *link) Append(ctx context.Context, r store.Record) error {
 	}
 	k.p.spent.appends.Add(1)
 	sent := k.p.world.now()
-	err := k.do(ctx, op{r.WorkerType, r.Seq, true}, func(at time.Duration, c *call) error { return k.p.world.append(k.p, r, at, c) })
+	err := k.do(ctx, op{r.WorkerType, r.Seq, true}, func(at time.Duration, c *call) error { return k.p.world.appendAfter(k.p, r, prev, at, c) })
+	if err == nil && r.WorkerType == k.p.options.WorkerType {
+		k.p.knows(k.p.world.now(), r)
+	}
 	if r.WorkerType != store.Sightings && r.Kind != store.KindOutcome { // Workers don't go by how long these take.
 		k.p.spent.took(k.p.world.now() - sent)
 	}
-	if k.p.world.o.Trace {
-		k.p.tracef("append %d %s %.8s: %v", r.Seq, r.Kind, r.Claim, err)
-	}
+	k.p.tracef("append %d %s %.8s: %v", r.Seq, r.Kind, r.Claim, err)
 	return err
 }
 
@@ -201,9 +205,7 @@ func (k *link) Get(ctx context.Context, workerType string, seq int64) (store.Rec
 		out, err = k.p.world.get(workerType, seq, c)
 		return err
 	})
-	if k.p.world.o.Trace {
-		k.p.tracef("get %d: %.8s %v", seq, out.Claim, err)
-	}
+	k.p.tracef("get %d: %.8s %v", seq, out.Claim, err)
 	if err != nil {
 		return store.Record{}, err
 	}
@@ -227,9 +229,7 @@ func (k *link) Tail(ctx context.Context, workerType string, limit int) ([]store.
 		read = at
 		return nil
 	})
-	if k.p.world.o.Trace {
-		k.p.tracef("tail %d: %d %v", limit, len(out), err)
-	}
+	k.p.tracef("tail %d: %d %v", limit, len(out), err)
 	if err != nil {
 		return nil, store.Stamp{}, err
 	}
@@ -237,6 +237,7 @@ func (k *link) Tail(ctx context.Context, workerType string, limit int) ([]store.
 	if workerType == k.p.options.WorkerType {
 		k.p.readAt.Store(int64(read))
 		heard.read, heard.shown = true, out
+		k.p.knows(read, out[:min(1, len(out))]...)
 		if len(out) > 0 {
 			k.p.hearsOrders(out[0], k.p.world.going())
 		}
@@ -257,9 +258,7 @@ func (k *link) Trim(ctx context.Context, workerType string, before int64) (int, 
 		n = k.p.world.trim(k.p, workerType, before, at)
 		return nil
 	})
-	if k.p.world.o.Trace {
-		k.p.tracef("trim %d: %d %v", before, n, err)
-	}
+	k.p.tracef("trim %d: %d %v", before, n, err)
 	return n, err
 }
 
@@ -274,9 +273,7 @@ func (k *link) Now(ctx context.Context) (store.Stamp, error) {
 		stamp, answered = k.p.world.stamp(k.p, at, &c.rand), at
 		return nil
 	})
-	if k.p.world.o.Trace {
-		k.p.tracef("now: %v", err)
-	}
+	k.p.tracef("now: %v", err)
 	if err != nil {
 		return store.Stamp{}, err
 	}

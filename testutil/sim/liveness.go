@@ -184,9 +184,9 @@ func (w *world) lookAt(h *host, start, d time.Duration, all bool) {
 		since := start - lead - d
 		due := start - lead + time.Duration(o.Priority+1)*step + off + w.claiming()
 		if w.beyond || !w.up(since, now) || !w.undisturbed(l, since) || w.barredSince(l, since) || !all && w.ordered(l, since-d) ||
-			o.Job != nil && (o.Job.RunMissed || o.FailoverWithin == 0) || o.FailoverWithin > 0 && o.FailoverWithin < 8*off+4*p.margin ||
+			o.Job != nil && (o.Job.CatchUp != 0 || o.FailoverWithin == 0) || o.FailoverWithin > 0 && o.FailoverWithin < 8*off+4*p.margin ||
 			!all && (w.mixed() || due > now || w.released(l, start-4*off-w.claiming(), start)) ||
-			o.Job != nil && l.head().DoneUntil.After(w.origin.Add(start)) || // by a longer slot
+			o.Job != nil && !doneStart(l.head()).Before(w.origin.Add(start)) || // by a slot that starts later, or with it
 			!w.settled(p, l, heard) || !p.fit(since, now) || !p.free(start-lead-off, start-2*off-p.margin) {
 			continue
 		}
@@ -237,7 +237,7 @@ func (w *world) lookBorn(p *Process) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now, late := w.now(), w.late(time.Minute)
-	r := w.ledger(p.options.WorkerType).head()
+	r := w.ledger(p.options.WorkerType).grant()
 	wait := late + 100*time.Millisecond
 	if r.Kind != store.KindGrant || r.Group != p.options.Group || w.planted[r.Claim] ||
 		w.time(r.WindowStart) > now-late || w.time(r.WindowEnd) < now+wait+late+p.margin {
@@ -247,7 +247,7 @@ func (w *world) lookBorn(p *Process) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		l := w.ledger(r.WorkerType)
-		if head := l.head(); head.Seq != r.Seq || !w.up(p.began, w.now()) || !p.fit(p.began, w.now()) {
+		if l.grant().Seq != r.Seq || !w.up(p.began, w.now()) || !p.fit(p.began, w.now()) {
 			return
 		}
 		w.demands.Joined++

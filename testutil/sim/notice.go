@@ -7,6 +7,7 @@ import (
 
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease"
+	"github.com/slotlease/slotlease/workerlease/event"
 )
 
 // sent checks and notes an append on its way.
@@ -18,10 +19,13 @@ func (p *Process) sent(r store.Record) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	key := fmt.Sprint(r.Seq, r.Kind, r.Claim)
-	if p.asked != key && !p.dead.Load() && !w.beyond && r.ReadAt.Sub(w.origin) < time.Duration(p.readAt.Load()) {
+	again := p.asked == key || p.sends[key]
+	if w.o.Triggers > 0 {
+		p.sends[key] = true // The process may also append for a run that was asked for, and sends either again when it has done the other.
+	}
+	if !again && !p.dead.Load() && !w.beyond && r.ReadAt.Sub(w.origin) < time.Duration(p.readAt.Load()) {
 		w.violate("%v says in seq %d that it read the ledger by %v, and it did at %v", p, r.Seq, w.time(r.ReadAt), time.Duration(p.readAt.Load()))
 	}
-	again := p.asked == key
 	p.asked, p.askedAs = key, r.Seq
 	if p.dead.Load() {
 		return
@@ -57,41 +61,41 @@ func (p *Process) sent(r store.Record) {
 }
 
 // observe notes an event of the engine, and is slow at times.
-func (p *Process) observe(e workerlease.Event) {
+func (p *Process) observe(e event.Event) {
 	w := p.world
 	if p.dead.Load() {
 		return
 	}
 	switch e := e.(type) {
-	case workerlease.Started, workerlease.Operated, workerlease.TaskSucceeded, workerlease.Faltered, workerlease.Returned:
+	case event.Started, event.Operated, event.TaskSucceeded, event.Faltered, event.Returned:
 		return // They come with another event or call, which is noted.
-	case workerlease.Missed:
+	case event.Missed:
 		w.count(&w.missed)
-	case workerlease.Lost:
+	case event.Lost:
 		if e.Inversion {
 			w.count(&w.inversions)
 		}
-	case workerlease.ClockJump:
-		if e.Verdict == workerlease.ClockInQuestion {
+	case event.ClockJump:
+		if e.Verdict == event.ClockInQuestion {
 			w.alarm(p, Jump)
 		}
-	case workerlease.Expired:
+	case event.Expired:
 		if e.Why == workerlease.Stopped {
 			p.leaving.Store(true)
 		}
-	case workerlease.Overrun: // The code may also be LeaseExtended, or run by RunIfHeld.
+	case event.Overrun: // The code may also be LeaseExtended, or run by RunIfHeld.
 		p.overruns.Store(true)
-	case workerlease.Claimed, workerlease.Allocated:
+	case event.Claimed, event.Allocated:
 		p.overruns.Store(false)
-	case workerlease.SteppedBack:
+	case event.SteppedBack:
 		p.back.Store(int64(w.time(e.Until)))
-	case workerlease.StoreFailed:
+	case event.StoreFailed:
 		p.fails(e.Err)
-	case workerlease.Unknown:
+	case event.Unknown:
 		p.fails(e.Err)
-	case workerlease.Throttled:
+	case event.Throttled:
 		p.health.ail(w.now() + e.RetryAfter)
-	case workerlease.Vanished, workerlease.Poison:
+	case event.Vanished, event.Poison, event.WentBack:
 		// Where the world plants no poison, the record below it is gone, or isn't the one that
 		// its writer has read.
 		w.alarm(p, Rollback)

@@ -10,6 +10,7 @@ import (
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/testutil/sim"
 	"github.com/slotlease/slotlease/workerlease"
+	"github.com/slotlease/slotlease/workerlease/event"
 )
 
 // life is when a process ran, by true time from the beginning of the run.
@@ -47,8 +48,8 @@ func goOn(t *testing.T, seed int64, interval time.Duration, set func(*sim.Faults
 	var origin time.Time
 	x.o.Client = func(l store.Ledger, c workerlease.ClientOptions) *workerlease.Client {
 		observer, changes := c.Observer, 0
-		c.Observer = workerlease.ObserverFunc(func(e workerlease.Event) {
-			if _, ok := e.(workerlease.HolderChanged); ok {
+		c.Observer = event.ObserverFunc(func(e event.Event) {
+			if _, ok := e.(event.HolderChanged); ok {
 				mu.Lock()
 				changes++
 				x.changes = max(x.changes, changes)

@@ -12,6 +12,7 @@ import (
 	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease"
+	"github.com/slotlease/slotlease/workerlease/operate"
 )
 
 // desk is the store as an operator reaches it: at once, and with the right time. What is read may be
@@ -51,11 +52,20 @@ func (d desk) Now(context.Context) (store.Stamp, error) {
 	return store.Stamp{Time: d.w.origin.Add(d.w.now()).Truncate(time.Millisecond), Granularity: time.Millisecond, Server: "desk"}, nil
 }
 
+// desk is the desk of an operator of the first worker's type, who has a lane.
+func (w *world) desk(lane time.Duration) (operate.Desk, *Process) {
+	p := &Process{world: w, options: w.hosts[0].options, lanes: lane * lanes, leases: map[int64]*Lease{}}
+	var ledger store.Ledger = desk{w, p}
+	if w.o.Desk != nil {
+		ledger = w.o.Desk(ledger)
+	}
+	return operate.Desk{Ledger: ledger, Clock: clock.New(), Rand: randomness{p}}, p
+}
+
 // operate gives orders at random, one after the other, to the first worker's type.
 func (w *world) operate() {
 	o := w.hosts[0].options
-	p := &Process{world: w, options: o, lanes: 1022 * lanes, leases: map[int64]*Lease{}}
-	client := w.o.Client(desk{w, p}, workerlease.ClientOptions{Clock: clock.New(), Rand: randomness{p}})
+	orders, p := w.desk(1022)
 	r := newRand(w.o.Seed, forOrders, 0, 0)
 	d := w.hosts[0].interval
 	for {
@@ -79,27 +89,27 @@ func (w *world) operate() {
 		ctx := context.Background()
 		switch r.below(10) {
 		case 0, 1:
-			_, err = client.Pause(ctx, workerlease.PauseOptions{WorkerType: name, Until: until, Now: now, InstanceID: by})
+			_, err = orders.Give(ctx, operate.Order{Kind: store.OrderPause, WorkerType: name, Until: until, Now: now, InstanceID: by})
 		case 2:
 			host := "" // that of all workers
 			if r.chance(0.3) {
 				host = elsewhere
 			}
-			_, err = client.Drain(ctx, workerlease.DrainOptions{WorkerType: name, Host: host, Until: until, Now: now, InstanceID: by})
+			_, err = orders.Give(ctx, operate.Order{Kind: store.OrderDrain, WorkerType: name, Target: host, Until: until, Now: now, InstanceID: by})
 		case 3:
-			_, err = client.Resume(ctx, workerlease.ResumeOptions{WorkerType: name, InstanceID: by})
+			_, err = orders.End(ctx, operate.Order{WorkerType: name, InstanceID: by})
 		case 4:
 			kind := []store.OrderKind{store.OrderPrefer, store.OrderDrain, store.OrderRelease}[r.below(3)]
-			_, err = client.Resume(ctx, workerlease.ResumeOptions{WorkerType: name, Kind: kind, InstanceID: by})
+			_, err = orders.End(ctx, operate.Order{WorkerType: name, Kind: kind, InstanceID: by})
 		case 5, 6:
-			_, err = client.AskRelease(ctx, workerlease.ReleaseOptions{WorkerType: name, InstanceID: by})
+			_, err = orders.Give(ctx, operate.Order{Kind: store.OrderRelease, WorkerType: name, InstanceID: by})
 		default:
-			_, err = client.Prefer(ctx, workerlease.PreferOptions{WorkerType: name, Target: target, Until: w.origin.Add(w.now() + 4*d + long), Now: now, InstanceID: by})
+			_, err = orders.Give(ctx, operate.Order{Kind: store.OrderPrefer, WorkerType: name, Target: target, Until: w.origin.Add(w.now() + 4*d + long), Now: now, InstanceID: by})
 		}
 		switch {
 		case err == nil:
 			w.tally.strike(Ordered)
-		case errors.Is(err, workerlease.ErrNoTerm), errors.Is(err, workerlease.ErrOptions), errors.Is(err, workerlease.ErrHeadMoved), errors.Is(err, workerlease.ErrUnfitHead):
+		case errors.Is(err, operate.ErrNoTerm), errors.Is(err, workerlease.ErrOptions), errors.Is(err, operate.ErrHeadMoved), errors.Is(err, operate.ErrUnfitHead):
 		default:
 			w.violate("an operator fails: %v", err)
 		}
@@ -109,7 +119,7 @@ func (w *world) operate() {
 // ordersSince are the orders that were in force at some time since a true one, each once. The caller holds
 // world.mu.
 func (w *world) ordersSince(l *ledger, since time.Duration) (all []store.Order) {
-	if w.o.Orders == 0 {
+	if !w.orders() {
 		return nil
 	}
 	for _, r := range slices.Backward(l.list) {
@@ -124,6 +134,9 @@ func (w *world) ordersSince(l *ledger, since time.Duration) (all []store.Order) 
 	}
 	return all
 }
+
+// orders reports that operators give any.
+func (w *world) orders() bool { return w.o.Orders > 0 || w.o.Triggers > 0 }
 
 // ordered reports whether any order was in force since a true time, or has ended since. The caller holds
 // world.mu.
@@ -151,20 +164,31 @@ const elsewhere = "elsewhere"
 // auditOrders checks a record against the orders in the one that it was appended to: it repeats them as long
 // as they may be in force, and is no claim that they forbid. The caller holds world.mu.
 func (w *world) auditOrders(p *Process, r, before store.Record, at time.Duration) {
-	if w.o.Orders == 0 || w.beyond || r.Kind == store.KindOrder {
+	if !w.orders() || w.beyond || r.Kind == store.KindOrder {
 		return
 	}
-	if all, err := store.ParseOrders(r.Orders); err == nil {
-		for _, o := range all {
-			if !o.InForce(r.FixedAt) {
-				w.violate("seq %d of %v, a %s, repeats an order that is over: %v", r.Seq, p, r.Kind, o)
-			}
+	repeated, _ := store.ParseOrders(r.Orders)
+	given, _ := store.ParseOrders(before.Orders)
+	for _, o := range repeated {
+		i := slices.IndexFunc(given, func(g store.Order) bool { return same(g, o) })
+		switch {
+		case i < 0:
+			w.violate("seq %d of %v, a %s, brings an order that seq %d doesn't have: %v", r.Seq, p, r.Kind, before.Seq, o)
+		case !o.InForce(r.FixedAt) && !serves(r, o):
+			w.violate("seq %d of %v, a %s, repeats an order that is over: %v", r.Seq, p, r.Kind, o)
+		case o.Attempts != attempts(given[i], r, before):
+			w.violate("seq %d of %v, a %s, says that a run was tried %d times, after seq %d: %v", r.Seq, p, r.Kind, o.Attempts, before.Seq, o)
+		case settles(r, o):
+			w.violate("seq %d of %v, a %s, says that a run is done or given up, and repeats the order for it: %v", r.Seq, p, r.Kind, o)
 		}
 	}
 	kept := r.OrdersAt(w.origin.Add(at))
-	into := r.Claim != before.Claim || before.Kind == store.KindRelease || !r.WindowStart.Before(before.SlotEnd)
+	// The run of a job goes on after its slot, be it late or long. So does one that was asked for, after the time in which it
+	// could begin, which is no slot.
+	goesOn := r.Triggered() || r.Attempt > 0 && r.SlotStart.Equal(before.SlotStart)
+	into := r.Claim != before.Claim || before.Kind == store.KindRelease || !goesOn && !r.WindowStart.Before(before.SlotEnd)
 	for _, o := range before.OrdersAt(w.origin.Add(at)) {
-		if !slices.Contains(kept, o) {
+		if !slices.ContainsFunc(kept, func(k store.Order) bool { return same(k, o) }) && !settles(r, o) {
 			w.violate("seq %d of %v, a %s, doesn't repeat the order of seq %d: %v", r.Seq, p, r.Kind, before.Seq, o)
 		}
 		if r.Kind == store.KindGrant && bars(o) && into {

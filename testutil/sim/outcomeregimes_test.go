@@ -19,7 +19,12 @@ var outcomeRegimes = []regime{
 	{"work that fails under leases that are kept", func(o *sim.Options, r *rand.Rand) {
 		o.Faults.Panicked, o.Length = pick(r, 0, 0.05), 2*time.Hour
 		fails(o, r)
-	}, eachFailureIsTold, through(func(l store.Ledger) store.Ledger { return mute{l} }), "isn't told", true},
+	}, eachFailureIsTold, appending(func(r *store.Record) error {
+		if r.Kind == store.KindOutcome {
+			return fmt.Errorf("%w: no", store.ErrNotStored)
+		}
+		return nil
+	}), "isn't told", true},
 	{"work that fails, and much goes wrong", func(o *sim.Options, r *rand.Rand) {
 		f := &o.Faults
 		f.Restarts, f.Stalls, f.Outages, f.Partitions = pick(r, 0, 20*time.Minute), pick(r, 0, 10*time.Minute), pick(r, 0, 30*time.Minute), pick(r, 0, 30*time.Minute)
@@ -28,7 +33,12 @@ var outcomeRegimes = []regime{
 		f.Skew, f.Failovers, f.Blocked, f.Panicked = 100*time.Millisecond, pick(r, 0, 20*time.Minute), 0.02, 0.05
 		o.Length = 2 * time.Hour
 		fails(o, r)
-	}, noFailureIsToldTwice, taking, "takes the term", true},
+	}, noFailureIsToldTwice, appending(func(r *store.Record) error {
+		if r.Kind == store.KindOutcome {
+			r.Claim = "0123456789abcdef"
+		}
+		return nil
+	}), "takes the term", true},
 }
 
 // fails lets the code of a third of the leases fail, and keep them.
@@ -40,7 +50,7 @@ func fails(o *sim.Options, r *rand.Rand) {
 			w.FailoverWithin = w.LeaseInterval / parts
 		}
 		if kind == 3 {
-			w.Group, w.JoinMidSlot = fmt.Sprint("g", n%2), true
+			w.Group = fmt.Sprint("g", n%2)
 		}
 	})
 	x := &failures{leadOn: kind == 1}
@@ -134,28 +144,4 @@ func toldOnce(o sim.Options, r *sim.Result) (wrong []string, x *failures) {
 		}
 	}
 	return wrong, x
-}
-
-// mute takes no record that is only for information.
-type mute struct{ store.Ledger }
-
-func (m mute) Append(ctx context.Context, r store.Record) error {
-	if r.Kind == store.KindOutcome {
-		return fmt.Errorf("%w: no", store.ErrNotStored)
-	}
-	return m.Ledger.Append(ctx, r)
-}
-
-// taking lets workers say what came of their work in their own name.
-func taking(o *sim.Options) {
-	through(func(l store.Ledger) store.Ledger { return namesake{l} })(o)
-}
-
-type namesake struct{ store.Ledger }
-
-func (n namesake) Append(ctx context.Context, r store.Record) error {
-	if r.Kind == store.KindOutcome {
-		r.Claim = "0123456789abcdef"
-	}
-	return n.Ledger.Append(ctx, r)
 }

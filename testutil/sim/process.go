@@ -12,6 +12,7 @@ import (
 	"github.com/slotlease/slotlease/internal/skew"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease"
+	"github.com/slotlease/slotlease/workerlease/event"
 )
 
 // Process is one life of a worker. It runs the real engine until it crashes, is stopped,
@@ -45,6 +46,8 @@ type Process struct {
 	shared   atomic.Bool  // its user code may call the store, too
 	back     atomic.Int64 // until when it lets others go first
 	short    atomic.Int64 // waits of the engine in a row that are too short
+	looked   atomic.Int64 // when it last read its clock
+	atOnce   atomic.Int64 // and how often it has done so at that instant
 
 	// Guarded by world.mu.
 	lease   *Lease           // the newest
@@ -52,6 +55,7 @@ type Process struct {
 	freed   map[int64]bool   // tokens of terms whose release was sent
 	asked   string           // the claim of its newest append
 	askedAs int64            // and its key
+	sends   map[string]bool  // the appends that it has sent, if operators ask for runs
 	claimed string           // the newest claim whose turn was looked at
 	lied    bool             // its first stamp was wrong
 	trusted time.Duration    // when it got its newest stamp that was wrong, or began
@@ -69,7 +73,7 @@ func (w *world) newProcess(h *host, life int) *Process {
 		Worker: int(h.worker), Life: life, world: w, host: h, number: number + 1,
 		lanes:   time.Duration(number%1000) * lanes,
 		doomed:  make(chan struct{}),
-		options: h.options, leases: map[int64]*Lease{}, freed: map[int64]bool{},
+		options: h.options, leases: map[int64]*Lease{}, freed: map[int64]bool{}, sends: map[string]bool{},
 	}
 	p.trusted = w.now()
 	p.clock = &hostClock{Clock: clock.New(), p: p}
@@ -129,7 +133,7 @@ func (p *Process) run(age time.Duration, crashes bool) {
 	if w.o.Hints {
 		ledger = watched{&link{p: p}}
 	}
-	client := w.o.Client(ledger, workerlease.ClientOptions{Clock: local, Observer: workerlease.ObserverFunc(p.observe), Rand: randomness{p}, Roster: w.o.Roster})
+	client := w.o.Client(ledger, workerlease.ClientOptions{Clock: local, Observer: event.ObserverFunc(p.observe), Rand: randomness{p}, Roster: w.o.Roster})
 	engine, err := p.start(client)
 	if err != nil {
 		w.fail(fmt.Errorf("Options.Worker(%d): %w", p.Worker, err))

@@ -76,7 +76,7 @@ func Random(seed int64) Options {
 		Worker: func(worker int) workerlease.Options {
 			o := workerlease.Options{
 				WorkerType: "sim", InstanceID: fmt.Sprint("w", worker), Priority: worker / 2,
-				TieBreak: tie, LeaseInterval: interval, Retention: retention, JoinMidSlot: worker%4 == 1,
+				TieBreak: tie, LeaseInterval: interval, Retention: retention, WaitForBoundary: worker%4 != 1,
 			}
 			if groups && worker < 4 {
 				o.Group = fmt.Sprint("g", worker%2)
@@ -87,7 +87,7 @@ func Random(seed int64) Options {
 			if mixed {
 				o.LeaseInterval = []time.Duration{interval, second, 7 * interval}[worker%3]
 				if week && worker == 7 {
-					o.LeaseInterval, o.JoinMidSlot = aWeek, joins
+					o.LeaseInterval, o.WaitForBoundary = aWeek, !joins
 				}
 			}
 			return o
@@ -124,7 +124,11 @@ func RandomExtended(seed int64) Options {
 			w.FailoverWithin = w.LeaseInterval / time.Duration(part)
 		}
 		if once {
-			w.Job = &workerlease.Job{MaxAttempts: most, RunMissed: stay}
+			catch := workerlease.CatchUpNone
+			if stay {
+				catch = workerlease.CatchUpNewest
+			}
+			w.Job = &workerlease.Job{MaxAttempts: most, CatchUp: catch, StartWithin: w.LeaseInterval, Overrun: workerlease.Stop}
 			return w
 		}
 		w.Continuous = kind != 1

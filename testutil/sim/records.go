@@ -49,6 +49,18 @@ func (s *records) get(seq int64) (store.Record, bool) {
 	return store.Record{}, false
 }
 
+// grant is the newest record but for outcomes, which are said of it.
+func (s *records) grant() store.Record {
+	i := len(s.list) - 1
+	for i > 0 && s.list[i].Kind == store.KindOutcome {
+		i--
+	}
+	if i < 0 {
+		return store.Record{}
+	}
+	return s.list[i]
+}
+
 // below is the newest record below a key. That is its neighbour, unless poison was planted
 // above a free key.
 func (s *records) below(seq int64) (store.Record, bool) {

@@ -1,6 +1,7 @@
 package sim_test
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -29,7 +30,7 @@ type regime struct {
 // regimes are the kinds of worlds that sim.Random leaves out. A seed is of the kind that has its
 // number, modulo the length of this.
 func regimes() []regime {
-	return slices.Concat(stampRegimes, electionRegimes, scheduleRegimes, skewRegimes, machineRegimes, unfitRegimes, rosterRegimes, outcomeRegimes, orderRegimes)
+	return slices.Concat(stampRegimes, electionRegimes, scheduleRegimes, skewRegimes, machineRegimes, unfitRegimes, rosterRegimes, outcomeRegimes, orderRegimes, jobRegimes, lossRegimes)
 }
 
 func regimeOf(seed int64) regime {
@@ -165,6 +166,86 @@ func through(change func(store.Ledger) store.Ledger) func(*sim.Options) {
 		o.Client = func(l store.Ledger, c workerlease.ClientOptions) *workerlease.Client {
 			return workerlease.NewClient(change(l), c)
 		}
+	}
+}
+
+// altered is a ledger that changes what goes through it.
+type altered struct {
+	store.Ledger
+	append  func(r *store.Record) error // refuses, or changes the record
+	read    func(r *store.Record)
+	stamp   func(s *store.Stamp)
+	outcome func(error) error // of appends and tails
+}
+
+func (x altered) decide(err error) error {
+	if x.outcome == nil {
+		return err
+	}
+	return x.outcome(err)
+}
+
+func (x altered) Append(ctx context.Context, r store.Record) error {
+	if x.append != nil {
+		if err := x.append(&r); err != nil {
+			return err
+		}
+	}
+	return x.decide(x.Ledger.Append(ctx, r))
+}
+
+func (x altered) Get(ctx context.Context, workerType string, seq int64) (store.Record, error) {
+	r, err := x.Ledger.Get(ctx, workerType, seq)
+	if x.read != nil {
+		x.read(&r)
+	}
+	return r, err
+}
+
+func (x altered) Tail(ctx context.Context, workerType string, limit int) ([]store.Record, store.Stamp, error) {
+	records, s, err := x.Ledger.Tail(ctx, workerType, limit)
+	for i := range records {
+		if x.read != nil {
+			x.read(&records[i])
+		}
+	}
+	if x.stamp != nil && err == nil && !s.IsZero() {
+		x.stamp(&s)
+	}
+	return records, s, x.decide(err)
+}
+
+func (x altered) Now(ctx context.Context) (store.Stamp, error) {
+	s, err := x.Ledger.Now(ctx)
+	if x.stamp != nil && err == nil {
+		x.stamp(&s)
+	}
+	return s, err
+}
+
+// appending changes or refuses what workers append, restamped the stamps that they get.
+func appending(change func(*store.Record) error) func(*sim.Options) {
+	return through(func(l store.Ledger) store.Ledger { return altered{Ledger: l, append: change} })
+}
+
+func restamped(change func(*store.Stamp)) func(*sim.Options) {
+	return through(func(l store.Ledger) store.Ledger { return altered{Ledger: l, stamp: change} })
+}
+
+// forgetful shows nothing of what is done.
+var forgetful = through(func(l store.Ledger) store.Ledger {
+	return altered{Ledger: l, read: func(r *store.Record) { r.DoneUntil = time.Time{} }}
+})
+
+// nobodyHad judges each stretch in which nobody had a lease by how long it counts, and how long it may be at most.
+func nobodyHad(allowed func(o sim.Options, r *sim.Result, s sim.Span) (long, most time.Duration)) func(sim.Options, *sim.Result, *tally) []string {
+	return func(o sim.Options, r *sim.Result, _ *tally) (wrong []string) {
+		for _, s := range without(r, o.Length) {
+			if long, most := allowed(o, r, s); long > most {
+				wrong = append(wrong, fmt.Sprintf("nobody had a slot for %v, from %v on, of which %v count; want %v at most", s.To-s.From, s.From, long, most))
+			}
+		}
+		return wrong
 	}
 }
 

@@ -10,7 +10,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/slotlease/slotlease/internal/suites"
+	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/testutil/sim"
+	"github.com/slotlease/slotlease/workerlease/verify"
 )
 
 // story is the whole observable course of a run.
@@ -23,8 +26,8 @@ func story(r *sim.Result) []string {
 }
 
 // replayed runs a seed the given number of times, in turn on one processor and on two, and
-// compares all stories with the first.
-func replayed(t *testing.T, o sim.Options, times int) {
+// compares all stories with the first. It returns how many leases there were.
+func replayed(t *testing.T, o sim.Options, times int) (leases int) {
 	t.Helper()
 	o.Trace = true
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
@@ -33,17 +36,15 @@ func replayed(t *testing.T, o sim.Options, times int) {
 		runtime.GOMAXPROCS(1 + i%2)
 		r := sim.Run(t, o)
 		if i == 0 {
-			first = story(r)
-			if len(r.Leases) == 0 {
-				t.Errorf("seed %d: no leases", o.Seed)
-			}
+			first, leases = story(r), len(r.Leases)
 			continue
 		}
 		if this := story(r); !slices.Equal(first, this) {
 			t.Errorf("seed %d gave another story in run %d (-first, +this):\n%s", o.Seed, i+1, cmp.Diff(first, this))
-			return
+			return leases
 		}
 	}
+	return leases
 }
 
 // Nothing but the seed decides: not the number of processors, nor the order in
@@ -64,9 +65,32 @@ func TestASeedReplaysExactly(t *testing.T) {
 		for seed := range part(t, c.seeds) {
 			o := c.options(seed)
 			o.Length = c.length
-			replayed(t, o, 2)
+			if replayed(t, o, 2) == 0 {
+				t.Errorf("seed %d: no leases", seed)
+			}
 		}
 	}
+}
+
+// So does a seed of each other kind of world, hints and operators included. In one kind, the simulated process runs many workers, which
+// act at one instant; and so do a worker and the run that a trigger asks it for.
+func TestASeedOfEachWorldReplaysExactly(t *testing.T) {
+	skipUnderRace(t)
+	t.Parallel()
+	length, leases := time.Hour, 0
+	if suites.Quick() {
+		length = 12 * time.Minute
+	}
+	for i, g := range regimes() {
+		if o := drawn(g, int64(i)); g.name != "clients of twenty types" && o.Triggers == 0 {
+			o.Length = min(o.Length, length)
+			leases += replayed(t, o, 2)
+		}
+	}
+	if leases < 1000 {
+		t.Errorf("%d leases, want 1,000 or more", leases)
+	}
+	t.Logf("%d leases", leases)
 }
 
 // In these seeds two once held the lease. Poison was planted above a free key and superseded, and
@@ -112,6 +136,7 @@ func TestASlotAfterALateReleaseMayBeginLate(t *testing.T) {
 
 // In this seed of a long run no process ran for 35 s, and the slots of that time were demanded.
 func TestSlotsOfTypesThatNobodyRunsAreNotDemanded(t *testing.T) {
+	suites.Prove(t, "it simulates for long")
 	skipUnderRace(t)
 	t.Parallel()
 	g := named(t, "clients of twenty types")
@@ -126,6 +151,7 @@ func TestSlotsOfTypesThatNobodyRunsAreNotDemanded(t *testing.T) {
 // This seed once took one of two courses at random. When an event and a wake-up had both
 // arrived while an observer was slow, chance decided which came first.
 func TestASeedThatOnceTookTwoCoursesReplays(t *testing.T) {
+	suites.Prove(t, "it simulates for long")
 	skipUnderRace(t)
 	t.Parallel()
 	replayed(t, sim.Random(150), 2)
@@ -153,6 +179,7 @@ func TestSeedsThatOnceLostSlotsToContradictingServers(t *testing.T) {
 // was stale and had an order, and the attempts and orders of that old record went into the next one: a slot was tried
 // once too often.
 func TestAStaleLookWithAnOrderTakesBackNothing(t *testing.T) {
+	suites.Prove(t, "it simulates for long")
 	skipUnderRace(t)
 	t.Parallel()
 	o := drawnFor(named(t, "operators, and much goes wrong"), 191, 6)
@@ -167,4 +194,46 @@ func TestWhatCameOfWorkIsToldOnceWhenAReplyIsLost(t *testing.T) {
 	o := sim.RandomSlow(14)
 	o.Length = 6 * time.Hour
 	sim.Run(t, o).Check(t)
+}
+
+// unsound are the faults that package verify finds in the ledgers of a run. Workers write none, whatever
+// happens; and what the world planted is one only until workers have superseded it.
+func unsound(o sim.Options, r *sim.Result) (wrong []string) {
+	planted := map[int64]sim.Planted{}
+	for _, p := range r.Planted {
+		planted[p.Record.Seq] = p
+	}
+	begin := o.Begin
+	if begin.IsZero() {
+		begin = time.Date(2000, time.January, 1, 0, 0, 0, 0, time.UTC)
+	}
+	for workerType, records := range r.Records {
+		// The store's clock, which verify goes by, may be ahead at the end of the run.
+		now := begin.Add(o.Length)
+		for _, x := range records {
+			if p, is := planted[x.Seq]; o.Faults.WrongClocks > 0 && x.ReadAt.After(now) && (!is || x.Claim != p.Record.Claim) {
+				now = x.ReadAt
+			}
+		}
+		v := verify.New(verify.Options{WorkerType: workerType, Now: now, Uncertainty: time.Minute})
+		for _, x := range records {
+			if x.Seq > store.MaxSeq {
+				continue
+			}
+			v.Add(x)
+		}
+		for _, f := range v.Report().Findings {
+			p, is := planted[f.Seq]
+			own := is && slices.ContainsFunc(records, func(x store.Record) bool { return x.Seq == f.Seq && x.Claim == p.Record.Claim })
+			// While the store's clock was wrong, a worker may have reset the ledger by it. That is one until it
+			// is superseded, too.
+			newest := records[len(records)-1]
+			reset := o.Faults.WrongClocks > 0 && newest.Kind == store.KindReset && f.Seq == newest.Seq
+			// What nothing has superseded yet is a fault.
+			if f.Severity == verify.Fault && !own && !reset {
+				wrong = append(wrong, fmt.Sprintf("verify %s: record %d: %s: %s", workerType, f.Seq, f.Code, f.Text))
+			}
+		}
+	}
+	return wrong
 }

@@ -159,13 +159,19 @@ func (p *Process) doom() {
 	if n := w.o.Faults.CrashLoops * float64(w.o.Workers); float64(p.Worker) >= n {
 		return
 	}
+	p.crashSoon(CrashLoop)
+}
+
+// crashSoon lets the process crash, once.
+func (p *Process) crashSoon(why Fault) {
+	w := p.world
 	w.later(p, lifeLane, time.Second, func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		select {
 		case <-p.doomed:
 		default:
-			w.tally.strike(CrashLoop)
+			w.tally.strike(why)
 			close(p.doomed)
 		}
 	})

@@ -20,7 +20,7 @@ var scheduleRegimes = []regime{
 	{"cron schedules while clocks change", func(o *sim.Options, r *rand.Rand) {
 		zone := pick(r, "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "America/Sao_Paulo")
 		spec := pick(r, "*/15 * * * *", "0 * * * *", "30 2 * * *", "0 0,8,16 * * *", "*/20 1-3 * * *")
-		s := slots.Must(slots.Cron(spec, zone))
+		s := composed(slots.Must(slots.Cron(spec, zone)), zone, rand.New(rand.NewPCG(uint64(o.Seed), 0)))
 		eachWorker(o, func(_ int, w *workerlease.Options) { w.LeaseInterval, w.Schedule = 0, s })
 		// A clock changes in each of these weeks somewhere.
 		o.Begin = pick(r, time.Date(2000, 3, 25, 0, 0, 0, 0, time.UTC), time.Date(2000, 3, 31, 12, 0, 0, 0, time.UTC),
@@ -41,7 +41,7 @@ var scheduleRegimes = []regime{
 			case 3:
 				w.LeaseInterval, w.TieBreak = 30*time.Second, pick(r, priority.Rotate, priority.Random)
 			case 4:
-				w.LeaseInterval, w.Group, w.JoinMidSlot = 2*time.Minute, fmt.Sprint("g", r.IntN(2)), true
+				w.LeaseInterval, w.Group = 2*time.Minute, fmt.Sprint("g", r.IntN(2))
 			}
 		})
 	}, idleAtMost(11 * time.Minute), failsInTheMiddle, "nobody had a slot", true},
@@ -74,6 +74,20 @@ var scheduleRegimes = []regime{
 	}, eachOfTwentyTypes, failsInTheMiddle, "nobody had a slot", true},
 }
 
+// composed is a schedule, in some worlds joined with another one, without a date, or spread.
+func composed(s slots.Schedule, zone string, r *rand.Rand) slots.Schedule {
+	if r.IntN(2) == 0 {
+		s = slots.Must(slots.Join(s, slots.Must(slots.Cron("40 12 * * 1-6", zone))))
+	}
+	if r.IntN(2) == 0 {
+		s = slots.Must(slots.Except(s, pick(r, "2000-03-26", "2000-04-01..2000-04-02"), "2000-10-29", "2001-02-18"))
+	}
+	if r.IntN(2) == 0 {
+		s = slots.Must(slots.Spread(s, 5*time.Minute, "job"))
+	}
+	return s
+}
+
 // failsInTheMiddle refuses appends in the middle third of a run.
 func failsInTheMiddle(o *sim.Options) {
 	from, to := o.Length/3, o.Length*2/3
@@ -85,32 +99,21 @@ func failsInTheMiddle(o *sim.Options) {
 		if origin.IsZero() {
 			origin = time.Now()
 		}
-		return middling{l, origin.Add(from), origin.Add(to)}
+		from, to := origin.Add(from), origin.Add(to)
+		return altered{Ledger: l, append: func(*store.Record) error {
+			if now := time.Now(); now.After(from) && now.Before(to) {
+				return errors.New("refused")
+			}
+			return nil
+		}}
 	})(o)
-}
-
-type middling struct {
-	store.Ledger
-	from, to time.Time
-}
-
-func (x middling) Append(ctx context.Context, r store.Record) error {
-	if now := time.Now(); now.After(x.from) && now.Before(x.to) {
-		return errors.New("refused")
-	}
-	return x.Ledger.Append(ctx, r)
 }
 
 // idleAtMost demands that nobody has no lease for longer.
 func idleAtMost(most time.Duration) func(sim.Options, *sim.Result, *tally) []string {
-	return func(o sim.Options, r *sim.Result, _ *tally) (wrong []string) {
-		for _, s := range without(r, o.Length) {
-			if s.To-s.From > most {
-				wrong = append(wrong, fmt.Sprintf("nobody had a slot for %v, from %v on, want %v at most", s.To-s.From, s.From, most))
-			}
-		}
-		return wrong
-	}
+	return nobodyHad(func(_ sim.Options, _ *sim.Result, s sim.Span) (time.Duration, time.Duration) {
+		return s.To - s.From, most
+	})
 }
 
 // eachSlotOfTheSchedule: each one that begins after all workers have started is had by one

@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/slotlease/slotlease/internal/skew"
 	"github.com/slotlease/slotlease/store"
 )
 
@@ -130,5 +131,96 @@ func (w *world) stamp(p *Process, at time.Duration, r *rand) store.Stamp {
 		Skew:        skew,
 		Server:      name,
 		Clock:       clock,
+		History:     w.history(),
 	}
+}
+
+// lie is how wrong the stamp is that a process gets at a true time. The caller holds world.mu.
+func (p *Process) lie(at time.Duration) time.Duration {
+	w := p.world
+	f := &w.o.Faults
+	if !p.health.hasHeard() {
+		r := newRand(w.o.Seed, forFirst, p.number, 0)
+		if p.lied || !r.chance(f.FirstStamps) {
+			return 0
+		}
+		p.lied = true
+		return p.lies(FirstStamp, &r)
+	}
+	n := w.server.lies.begun(at)
+	if n == w.server.lies.begun(p.trusted) {
+		return 0
+	}
+	p.trusted = at
+	r := newRand(w.o.Seed, forWrong, 1+p.host.worker, n)
+	return p.lies(WrongStamp, &r)
+}
+
+// lies draws how wrong a stamp is. It is more than the process's clock may have drifted in a slot:
+// what is wrong by less agrees with all that the process knows, and is believed.
+func (p *Process) lies(kind Fault, r *rand) time.Duration {
+	w := p.world
+	w.tally.strike(kind)
+	p.health.ail(w.now() + p.host.interval)
+	least := time.Second + p.host.interval/250
+	return r.sign(r.span(least, max(2*least, w.o.Faults.WrongBy)))
+}
+
+// hasHeard reports whether the process has got a stamp.
+func (h *health) hasHeard() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.samples[0].at > 0
+}
+
+// member is the one that has sent the newest stamp.
+func (h *health) member() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.server
+}
+
+// charged is the member in charge at a true time, if Faults.Off says how many there are.
+func (s *server) charged(at time.Duration) int {
+	return int((s.elections.begun(at) + s.votes.begun(at)) % int64(len(s.f.Off)))
+}
+
+// measured is the skew of a stamp that the member in charge makes at a true time, as the process
+// that asked for it measures it: it asks the other members, too, of which it has heard nothing of
+// late. The caller holds world.mu.
+func (w *world) measured(p *Process, at time.Duration, r *rand) time.Duration {
+	f := w.o.Faults
+	names := make([]string, len(f.Off))
+	for i := range names {
+		names[i] = "member" + strconv.Itoa(i)
+	}
+	if p.clocks == nil {
+		p.clocks = &skew.Clocks{Assumed: f.Skew}
+		p.clocks.Keep(names)
+	}
+	local := func(at time.Duration) time.Duration { return p.host.boot + p.host.reading(at) }
+	read := func(member int) {
+		asked := max(0, at-r.upTo(2*f.Latency))
+		shown := asked + r.upTo(at-asked) + f.Off[member]
+		p.clocks.Read(names[member], skew.Reading{
+			Time: w.origin.Add(shown).Truncate(time.Millisecond), Granularity: time.Millisecond,
+			Sent: local(asked), Received: local(at),
+		})
+	}
+	first := w.server.charged(at)
+	read(first)
+	for i, name := range names {
+		switch {
+		case i == first:
+		case i == f.Unasked-1:
+			p.clocks.Fail(name, local(at))
+		case p.clocks.Need(name, local(at)) != skew.Nothing:
+			read(i)
+		}
+	}
+	apart, ok := p.clocks.Apart(names[first], local(at))
+	if !ok {
+		w.violate("%s knows no clock of %s, which has just answered", p.options.InstanceID, names[first])
+	}
+	return apart
 }

@@ -42,9 +42,14 @@ type Options struct {
 	Task func(p *Process) workerlease.Task
 	// Hints: the store tells workers of releases, as store.Watcher says.
 	Hints bool
-	// Orders: operators give orders at random, as workerlease.Client.Pause and others say, one in this
+	// Orders: operators give orders at random, as operate.Desk.Give and others say, one in this
 	// time on average. Default: none.
 	Orders time.Duration
+	// Triggers: operators ask for one more run of the first worker's job at random, as operate.Desk.Give says, one in
+	// this time on average. Default: none.
+	Triggers time.Duration
+	// Desk wraps the ledger by which operators give orders. Default: it isn't wrapped.
+	Desk func(store.Ledger) store.Ledger
 	// Roster: workers say in the store's roster what they do, as workerlease.ClientOptions.Roster says. Not
 	// with Hints.
 	Roster bool
@@ -286,5 +291,5 @@ func (w *world) result() *Result {
 // beyond reports whether the faults go beyond the assumptions of the protocol.
 func (f Faults) beyond() bool {
 	return f.Jumps > 0 || f.Freezes > 0 || f.Rollback > 0 || f.Drift > 0.001 || f.TTL > 0 ||
-		f.WrongClocks > 0 || f.FirstStamps > 0 || f.Apart > 0
+		f.WrongClocks > 0 || f.FirstStamps > 0 || f.Apart > 0 || f.Losses > 0
 }

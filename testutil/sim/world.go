@@ -91,8 +91,14 @@ func (w *world) run() {
 	if w.plants() {
 		w.lives.Go(w.plant)
 	}
+	if w.o.Faults.Losses > 0 {
+		w.lives.Go(w.lose)
+	}
 	if w.o.Orders > 0 {
 		w.lives.Go(w.operate)
+	}
+	if w.o.Triggers > 0 {
+		w.lives.Go(w.trigger)
 	}
 	type sameSlots struct {
 		workerType string

@@ -204,6 +204,7 @@ func unfitPresences(t *testing.T, b *bench) {
 		set("many", "priority", "effective", "pid", "failures", "score", "labels", "since", "seen", "offset", "spreads"),
 		set(map[string]any{"deep": "x"}, "instanceId", "priority", "seen", "score"),
 		set(2.5, "priority", "failures", "score", "offset"),
+		values("job", "x", []any{}, map[string]any{"timeout": int64(-1)}, map[string]any{"timeout": "x"}, map[string]any{"overrun": strings.Repeat("x", 33)}),
 		values("failures", int64(-1), int64(store.MaxFailures+1), int64(1<<40)),
 		values("labels", map[string]any{"": "x"}, map[string]any{"a": strings.Repeat("x", 257)}, map[string]any{"a": int64(7)}),
 		values("seen", ages...), values("failedIn", ages...), values("missedFrom", ages...),

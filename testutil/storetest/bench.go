@@ -78,7 +78,7 @@ func BenchmarkLong(b *testing.B, l store.Ledger) {
 			}
 		})
 	}
-	p, ok := l.(store.Pager)
+	p, ok := store.As[store.Pager](l)
 	if !ok {
 		return
 	}

@@ -16,6 +16,9 @@ import (
 
 // insideDefects are those of the operations themselves.
 var insideDefects = []defect{
+	{"a start that doesn't say that Init is missing", func(b *broken) {
+		b.rights = func(context.Context) error { return errors.New("no such table") }
+	}, "before_init/a_start_without_Init"},
 	{"a store that doesn't say what a failover loses", func(b *broken) {
 		b.durability = func() store.Durability {
 			return store.Durability{Crash: "All survive.", Power: "All survive."}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/memory"
 	"github.com/slotlease/slotlease/testutil/storetest"
@@ -23,7 +24,7 @@ const secret = "canary-4711"
 func sound() *lame {
 	return &lame{
 		cut:    func(_ context.Context, err error) error { return err },
-		append: func(l *remote, r store.Record) (bool, error) { return true, l.Ledger.Append(context.Background(), r) },
+		append: func(l *remote, r store.Record) (bool, error) { return true, l.data.Append(context.Background(), r) },
 		close:  func(context.Context, string) error { return nil },
 		watch:  func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() },
 		open:   func(string) error { return nil },
@@ -47,13 +48,13 @@ var outageDefects = []struct {
 }{
 	{"an append that is acknowledged and stored later", inKills, func(s *lame) {
 		s.append = func(l *remote, r store.Record) (bool, error) {
-			if _, err := l.Ledger.Get(context.Background(), r.WorkerType, r.Seq); err == nil {
+			if _, err := l.data.Get(context.Background(), r.WorkerType, r.Seq); err == nil {
 				return true, store.ErrConflict
 			}
 			_, life, _ := l.peer.seen()
-			time.AfterFunc(2*time.Millisecond, func() {
+			time.AfterFunc(20*time.Millisecond, func() {
 				if _, now, _ := l.peer.seen(); now == life {
-					l.Put(r)
+					l.data.Put(r)
 				}
 			})
 			return true, nil
@@ -67,24 +68,24 @@ var outageDefects = []struct {
 			defer mu.Unlock()
 			key := store.Key(r.WorkerType, r.Seq)
 			if first, ok := lost[key]; ok {
-				l.Put(first)
+				l.data.Put(first)
 				return true, nil
 			}
 			if isCut(r) {
 				lost[key] = r
 				return false, nil
 			}
-			return true, l.Ledger.Append(context.Background(), r)
+			return true, l.data.Append(context.Background(), r)
 		}
 	}},
 	{"an append that is cut off and stored in part", inKills, func(s *lame) {
 		s.append = func(l *remote, r store.Record) (bool, error) {
 			if isCut(r) && r.Claim != "rival" {
 				r.Metadata = ""
-				l.Put(r)
+				l.data.Put(r)
 				return false, nil
 			}
-			return true, l.Ledger.Append(context.Background(), r)
+			return true, l.data.Append(context.Background(), r)
 		}
 	}},
 	{"a cut that is taken for a conflict", inKills, func(s *lame) {
@@ -92,7 +93,7 @@ var outageDefects = []struct {
 			if isCut(r) {
 				return true, store.ErrConflict
 			}
-			return true, l.Ledger.Append(context.Background(), r)
+			return true, l.data.Append(context.Background(), r)
 		}
 	}},
 	{"a cut that is taken for an append that wasn't stored", inKills, func(s *lame) {
@@ -204,7 +205,7 @@ func onFakePeer(t *testing.T, l *lame) {
 			Peer: p,
 			Open: func(context.Context) (store.Ledger, error) {
 				state, _, _ := p.seen()
-				return &remote{Ledger: p.data.Handle(), peer: p}, l.open(state)
+				return p.remote(), l.open(state)
 			},
 			Secret:   secret,
 			Recovery: time.Second,
@@ -217,6 +218,7 @@ func TestTheSuiteOfServersPassesASoundStore(t *testing.T) {
 }
 
 func TestTheSuiteOfServersNoticesEveryDefect(t *testing.T) {
+	suites.Prove(t, "it starts a process for each defect")
 	for _, d := range outageDefects {
 		t.Run(d.name, func(t *testing.T) {
 			t.Parallel()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/memory"
+	"github.com/slotlease/slotlease/testutil/faultstore"
 )
 
 // fakePeer is a server in this process. Its data outlives it.
@@ -65,10 +66,30 @@ type lame struct {
 
 // remote is a handle on a fakePeer.
 type remote struct {
-	*memory.Ledger
+	*faultstore.Around
+	data   *memory.Ledger // a handle on what the peer has
 	peer   *fakePeer
 	closed atomic.Bool
 	met    atomic.Bool // a dead server
+}
+
+func (p *fakePeer) remote() *remote {
+	l := &remote{data: p.data.Handle(), peer: p}
+	l.Around = faultstore.NewAround(l.data, func(ctx context.Context, c faultstore.Call, do func() error) error {
+		if c.Op != faultstore.OpAppend {
+			return l.ask(ctx, do)
+		}
+		return l.ask(ctx, func() error {
+			time.Sleep(100 * time.Microsecond)
+			known, err := p.lame.append(l, c.Record)
+			time.Sleep(100 * time.Microsecond)
+			if !known {
+				return p.lame.cut(ctx, errGone)
+			}
+			return err
+		})
+	})
+	return l
 }
 
 // ask waits until the server answers, and calls f then.
@@ -101,69 +122,13 @@ func (l *remote) ask(ctx context.Context, f func() error) error {
 	}
 }
 
-func (l *remote) Init(ctx context.Context) error {
-	return l.ask(ctx, func() error { return l.Ledger.Init(ctx) })
+func (l *remote) String() string { return l.peer.lame.name }
+
+func (l *remote) Describe() store.Description {
+	return store.Description{Warning: func() string { return l.peer.lame.warning }, Examine: l.examine}
 }
 
-func (l *remote) Append(ctx context.Context, r store.Record) error {
-	return l.ask(ctx, func() error {
-		time.Sleep(100 * time.Microsecond)
-		known, err := l.peer.lame.append(l, r)
-		time.Sleep(100 * time.Microsecond)
-		if !known {
-			return l.peer.lame.cut(ctx, errGone)
-		}
-		return err
-	})
-}
-
-func (l *remote) Get(ctx context.Context, workerType string, seq int64) (r store.Record, err error) {
-	err = l.ask(ctx, func() (err error) { r, err = l.Ledger.Get(ctx, workerType, seq); return err })
-	return r, err
-}
-
-func (l *remote) Tail(ctx context.Context, workerType string, limit int) (all []store.Record, s store.Stamp, err error) {
-	err = l.ask(ctx, func() (err error) { all, s, err = l.Ledger.Tail(ctx, workerType, limit); return err })
-	return all, s, err
-}
-
-func (l *remote) Page(ctx context.Context, workerType string, after int64, limit int) (all []store.Record, err error) {
-	err = l.ask(ctx, func() (err error) { all, err = l.Ledger.Page(ctx, workerType, after, limit); return err })
-	return all, err
-}
-
-func (l *remote) Trim(ctx context.Context, workerType string, before int64) (n int, err error) {
-	err = l.ask(ctx, func() (err error) { n, err = l.Ledger.Trim(ctx, workerType, before); return err })
-	return n, err
-}
-
-func (l *remote) WorkerTypes(ctx context.Context) (all []string, err error) {
-	err = l.ask(ctx, func() (err error) { all, err = l.Ledger.WorkerTypes(ctx); return err })
-	return all, err
-}
-
-func (l *remote) Now(ctx context.Context) (s store.Stamp, err error) {
-	err = l.ask(ctx, func() (err error) { s, err = l.Ledger.Now(ctx); return err })
-	return s, err
-}
-
-func (l *remote) Attend(ctx context.Context, all []store.Presence) error {
-	return l.ask(ctx, func() error { return l.Ledger.Attend(ctx, all) })
-}
-
-func (l *remote) Leave(ctx context.Context, workerType string, ids []string) error {
-	return l.ask(ctx, func() error { return l.Ledger.Leave(ctx, workerType, ids) })
-}
-
-func (l *remote) Presences(ctx context.Context, workerType string) (all []store.Presence, err error) {
-	err = l.ask(ctx, func() (err error) { all, err = l.Ledger.Presences(ctx, workerType); return err })
-	return all, err
-}
-
-func (l *remote) String() string  { return l.peer.lame.name }
-func (l *remote) Warning() string { return l.peer.lame.warning }
-
-func (l *remote) Examine(ctx context.Context) ([]store.Finding, error) {
+func (l *remote) examine(ctx context.Context) ([]store.Finding, error) {
 	text := l.peer.lame.finding
 	if err := l.Init(ctx); err != nil {
 		text += ": " + err.Error()
@@ -176,5 +141,5 @@ func (l *remote) Watch(ctx context.Context, _ func(string)) error { return l.pee
 func (l *remote) Close(ctx context.Context) error {
 	l.closed.Store(true)
 	state, _, _ := l.peer.seen()
-	return errors.Join(l.peer.lame.close(ctx, state), l.Ledger.Close(ctx))
+	return errors.Join(l.peer.lame.close(ctx, state), l.data.Close(ctx))
 }

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/slotlease/slotlease/internal/parallel"
+	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/memory"
 	"github.com/slotlease/slotlease/testutil/storetest"
@@ -19,6 +21,7 @@ import (
 type broken struct {
 	*memory.Ledger
 	append func(ctx context.Context, r store.Record) error
+	after  func(ctx context.Context, r, prev store.Record) error
 	get    func(ctx context.Context, workerType string, seq int64) (store.Record, error)
 	tail   func(ctx context.Context, workerType string, limit int) ([]store.Record, store.Stamp, error)
 	page   func(ctx context.Context, workerType string, after int64, limit int) ([]store.Record, error)
@@ -33,6 +36,7 @@ type broken struct {
 	attend             func(ctx context.Context, all []store.Presence) error
 	leave              func(ctx context.Context, workerType string, ids []string) error
 	durability         func() store.Durability
+	rights             func(ctx context.Context) error // nil: all are there
 	presences          func(ctx context.Context, workerType string) ([]store.Presence, error)
 	// unfit are planted presences that can't be read, as far as they could be. All handles share them.
 	unfit *unfit
@@ -41,12 +45,21 @@ type broken struct {
 // intact is a ledger of which nothing is broken yet.
 func intact(h *memory.Ledger, unfit *unfit) *broken {
 	return &broken{
-		Ledger: h, append: h.Append, get: h.Get, tail: h.Tail, page: h.Page, trim: h.Trim, types: h.WorkerTypes, now: h.Now, close: h.Close,
+		Ledger: h, append: h.Append, after: h.AppendAfter, get: h.Get, tail: h.Tail, page: h.Page, trim: h.Trim, types: h.WorkerTypes, now: h.Now, close: h.Close,
 		watch: h.Watch, attend: h.Attend, leave: h.Leave, presences: h.Presences, durability: h.Durability, unfit: unfit,
 	}
 }
 
-func (b *broken) Durability() store.Durability { return b.durability() }
+func (b *broken) Describe() store.Description {
+	return store.Description{Durability: func() store.Durability { return b.durability() }, CheckRights: b.checkRights}
+}
+
+func (b *broken) checkRights(ctx context.Context) error {
+	if b.rights == nil {
+		return nil
+	}
+	return b.rights(ctx)
+}
 
 func (b *broken) Attend(ctx context.Context, all []store.Presence) error { return b.attend(ctx, all) }
 
@@ -61,6 +74,10 @@ func (b *broken) Presences(ctx context.Context, workerType string) ([]store.Pres
 func (b *broken) Watch(ctx context.Context, changed func(string)) error { return b.watch(ctx, changed) }
 
 func (b *broken) Append(ctx context.Context, r store.Record) error { return b.append(ctx, r) }
+func (b *broken) AppendAfter(ctx context.Context, r, prev store.Record) error {
+	return b.after(ctx, r, prev)
+}
+
 func (b *broken) Get(ctx context.Context, workerType string, seq int64) (store.Record, error) {
 	return b.get(ctx, workerType, seq)
 }
@@ -147,10 +164,11 @@ func grouped(spoil func(errs []error)) func(b *broken) {
 const breakEnv = "STORETEST_BREAK"
 
 func allDefects() []defect {
-	return slices.Concat(insideDefects, pageDefects, outsideDefects, readerDefects, pathDefects, watchDefects, rosterDefects, attendanceDefects, harnessDefects())
+	return slices.Concat(insideDefects, followDefects, pageDefects, outsideDefects, readerDefects, pathDefects, watchDefects, rosterDefects, attendanceDefects, harnessDefects())
 }
 
 func TestTheSuiteNoticesEveryDefect(t *testing.T) {
+	suites.Prove(t, "it starts a process for each defect")
 	for _, d := range allDefects() {
 		t.Run(d.name, func(t *testing.T) {
 			t.Parallel()
@@ -210,4 +228,12 @@ func TestBrokenLedger(t *testing.T) {
 		spoil(name, &h)
 		return h
 	})
+}
+
+func TestMain(m *testing.M) {
+	storetest.PlayContender(openAlone)
+	if os.Getenv(breakEnv) == "" {
+		parallel.Waiting() // for processes with broken stores, which wait for much
+	}
+	os.Exit(m.Run())
 }

@@ -13,8 +13,8 @@
 //		})
 //	}
 //
-// Each case is a sentence of the contract of [store.Ledger]. Those of [store.Watcher], [store.Pager] and
-// [store.Roster] are for stores that are so. A harness announces in Skips which cases it skips, and why: any other skip
+// Each case is a sentence of the contract of [store.Ledger]. Those of [store.Watcher], [store.Pager],
+// [store.Roster] and [store.Follower] are for stores that are so. Nobody need announce that a store is no store.Follower. A harness announces in Skips which cases it skips, and why: any other skip
 // is a failure.
 //
 // [RunPeer] kills, pauses and restarts a store's server: what was acknowledged survives, operations end in

@@ -1,10 +1,15 @@
 package storetest
 
 import (
+	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
+	"strings"
+	"testing"
 	"time"
 
+	"github.com/slotlease/slotlease/internal/race"
 	"github.com/slotlease/slotlease/store"
 )
 
@@ -36,6 +41,7 @@ func Fields(r store.Record) map[string]any {
 		"doneUntil":   at(r.DoneUntil),
 		"attempt":     int64(r.Attempt),
 		"orders":      r.Orders,
+		"done":        r.Done,
 		"worker": map[string]any{
 			"host": r.Worker.Host, "pid": int64(r.Worker.PID), "version": r.Worker.Version,
 		},
@@ -76,6 +82,7 @@ func Decode(workerType string, seq int64, fields map[string]any) store.Record {
 	r.Schedule, _ = fields["schedule"].(string)
 	r.Metadata, _ = fields["metadata"].(string)
 	r.Orders, _ = fields["orders"].(string)
+	r.Done, _ = fields["done"].(string)
 	priority, _ := fields["priority"].(int64)
 	r.Priority = int(priority)
 	attempt, _ := fields["attempt"].(int64)
@@ -142,4 +149,71 @@ func (d *decoder) whole(name string) int64 {
 		d.fail(name, v, "must be a number")
 	}
 	return 0
+}
+
+// Document is the JSON text of a document that the suite plants, for stores that keep such: the fields
+// that Plant or PlantPresence is given, and those of the key unless they are among them. Times are
+// RFC 3339 with milliseconds, as those of [store.Format], and labels are a list of objects with name and
+// value.
+func Document(t testing.TB, key, fields map[string]any) []byte {
+	t.Helper()
+	all := maps.Clone(key)
+	for name, v := range fields {
+		switch v := v.(type) {
+		case time.Time:
+			all[name] = store.Format(v)
+		case map[string]any:
+			all[name] = v
+			if name == "labels" {
+				all[name] = labels(v)
+			}
+		default:
+			all[name] = v
+		}
+	}
+	text, err := json.Marshal(all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+func labels(m map[string]any) []map[string]any {
+	list := []map[string]any{}
+	for name, value := range m {
+		list = append(list, map[string]any{"name": name, "value": value})
+	}
+	return list
+}
+
+// leastDocument is the least MaxDocument in bytes: the largest valid presence is about as large, and the
+// suite plants texts beyond all limits of fields besides.
+const leastDocument = 256 << 10
+
+// long stands for a text of so many bytes in a planted document, far beyond what its field may have.
+type long int
+
+// fit puts texts in place of each long, which leave room for two of them in a document of the store. They have a
+// sixteenth of the bytes under the race detector: it takes many times as long to decode them there, and finds
+// no more in the longer text.
+func (b *bench) fit(v any) any {
+	switch v := v.(type) {
+	case long:
+		n := int(v)
+		if race.Enabled {
+			n /= 16
+		}
+		if b.MaxDocument > 0 {
+			n = min(n, (b.MaxDocument-8<<10)/2)
+		}
+		return strings.Repeat("🦫", n/len("🦫"))
+	case map[string]any:
+		fitting := map[string]any{}
+		for name, v := range v {
+			fitting[name] = b.fit(v)
+		}
+		return fitting
+	default:
+		return v
+	}
 }

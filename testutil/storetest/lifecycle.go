@@ -12,30 +12,41 @@ import (
 	"github.com/slotlease/slotlease/store"
 )
 
-// operations of a ledger but Close.
-var operations = []struct {
+// operation is one of a ledger.
+type operation struct {
 	name string
 	call func(ctx context.Context, l store.Ledger) error
-}{
-	{"Init", func(ctx context.Context, l store.Ledger) error { return l.Init(ctx) }},
-	{"Append", func(ctx context.Context, l store.Ledger) error { return l.Append(ctx, Grant("job", 2)) }},
-	{"Get", func(ctx context.Context, l store.Ledger) error { _, err := l.Get(ctx, "job", 1); return err }},
-	{"Tail", func(ctx context.Context, l store.Ledger) error { _, _, err := l.Tail(ctx, "job", 3); return err }},
-	{"Page", func(ctx context.Context, l store.Ledger) error {
-		if b, ok := l.(*bench); ok {
-			l = b.Ledger
-		}
-		p, ok := l.(store.Pager)
-		if !ok {
-			_, _, err := l.Tail(ctx, "job", 3)
+}
+
+// operations are all but Close. What a store can't do is left out.
+func (b *bench) operations() []operation {
+	all := []operation{
+		{"Init", func(ctx context.Context, l store.Ledger) error { return l.Init(ctx) }},
+		{"Append", func(ctx context.Context, l store.Ledger) error { return l.Append(ctx, Grant("job", 2)) }},
+		{"Get", func(ctx context.Context, l store.Ledger) error { _, err := l.Get(ctx, "job", 1); return err }},
+		{"Tail", func(ctx context.Context, l store.Ledger) error { _, _, err := l.Tail(ctx, "job", 3); return err }},
+		{"Trim", func(ctx context.Context, l store.Ledger) error { _, err := l.Trim(ctx, "job", 1); return err }},
+		{"WorkerTypes", func(ctx context.Context, l store.Ledger) error { _, err := l.WorkerTypes(ctx); return err }},
+		{"Now", func(ctx context.Context, l store.Ledger) error { _, err := l.Now(ctx); return err }},
+	}
+	if _, ok := store.As[store.Follower](b.Ledger); ok {
+		all = append(all, operation{"AppendAfter", func(ctx context.Context, l store.Ledger) error {
+			f, _ := store.As[store.Follower](l)
+			// Whether the record below is there depends on the case.
+			if err := f.AppendAfter(ctx, Grant("job3", 2), Grant("job3", 1)); !errors.Is(err, store.ErrWentBack) {
+				return err
+			}
+			return nil
+		}})
+	}
+	if _, ok := store.As[store.Pager](b.Ledger); ok {
+		all = append(all, operation{"Page", func(ctx context.Context, l store.Ledger) error {
+			p, _ := store.As[store.Pager](l)
+			_, err := p.Page(ctx, "job", 0, 3)
 			return err
-		}
-		_, err := p.Page(ctx, "job", 0, 3)
-		return err
-	}},
-	{"Trim", func(ctx context.Context, l store.Ledger) error { _, err := l.Trim(ctx, "job", 1); return err }},
-	{"WorkerTypes", func(ctx context.Context, l store.Ledger) error { _, err := l.WorkerTypes(ctx); return err }},
-	{"Now", func(ctx context.Context, l store.Ledger) error { _, err := l.Now(ctx); return err }},
+		}})
+	}
+	return all
 }
 
 // emptyCases begin before Init.
@@ -55,7 +66,7 @@ var emptyCases = []testCase{
 		add(t, b, Grant("job", 1))
 	}},
 	{"a ledger that was never initialised works, or says ErrMissing", func(t *testing.T, b *bench) {
-		for _, op := range operations[1:] {
+		for _, op := range b.operations()[1:] {
 			if err := op.call(within(t), b.handle(t)); err != nil && !errors.Is(err, store.ErrMissing) && !(op.name == "Get" && errors.Is(err, store.ErrNotFound)) {
 				t.Errorf("%s without Init = %v, want it to work or ErrMissing", op.name, err)
 			}
@@ -65,6 +76,38 @@ var emptyCases = []testCase{
 		}
 		add(t, b, Grant("job", 7))
 		wantSeqs(t, "Tail(job, 1) after Init", tail(t, b, "job", 1), 7)
+	}},
+	{"a start without Init says what to do, and works after Init by two at once", func(t *testing.T, b *bench) {
+		// What is asked before a worker starts: see workerlease.Client.Ready.
+		start := func() error {
+			l := b.handle(t)
+			if check := store.Describe(l).CheckRights; check != nil {
+				if err := check(within(t)); err != nil {
+					return err
+				}
+			}
+			_, _, err := l.Tail(within(t), "job", 1)
+			return err
+		}
+		for range 2 { // The first must not create anything.
+			if err := start(); err != nil && (!errors.Is(err, store.ErrMissing) || !strings.Contains(store.Remedy(err), "Init")) {
+				t.Errorf("a start without Init = %v, to try: %s; want nil, or ErrMissing and to call Init", err, store.Remedy(err))
+			}
+		}
+		var wg sync.WaitGroup
+		for range 2 {
+			l, ctx := b.handle(t), within(t)
+			wg.Go(func() {
+				if err := l.Init(ctx); err != nil {
+					t.Errorf("Init() at the same time as another = %v, want nil", err)
+				}
+			})
+		}
+		wg.Wait()
+		if err := start(); err != nil {
+			t.Errorf("a start after Init = %v, want nil", err)
+		}
+		add(t, b, Grant("job", 1))
 	}},
 	{"the key is unique even if Init was never called", func(t *testing.T, b *bench) {
 		second := b.handle(t)
@@ -98,8 +141,8 @@ var lifecycleCases = []testCase{
 		if err := b.Close(within(t)); err != nil {
 			t.Errorf("Close() = %v, want nil", err)
 		}
-		for _, op := range operations {
-			if err := op.call(within(t), b); !errors.Is(err, store.ErrClosed) {
+		for _, op := range b.operations() {
+			if err := op.call(within(t), b.Ledger); !errors.Is(err, store.ErrClosed) {
 				t.Errorf("%s after Close = %v, want ErrClosed", op.name, err)
 			}
 		}
@@ -119,12 +162,12 @@ var lifecycleCases = []testCase{
 		wg.Wait()
 	}},
 	{"what a store says of its durability is one plain sentence for each case, before and after Close", func(t *testing.T, b *bench) {
-		d, ok := b.Ledger.(store.Durable)
-		if !ok {
+		durability := store.Describe(b.Ledger).Durability
+		if durability == nil {
 			return // It need not say anything.
 		}
 		said := func(when string) {
-			for what, text := range map[string]string{"Crash": d.Durability().Crash, "Power": d.Durability().Power, "Failover": d.Durability().Failover} {
+			for what, text := range map[string]string{"Crash": durability().Crash, "Power": durability().Power, "Failover": durability().Failover} {
 				if len(text) < 10 || len(text) > 300 || !strings.HasSuffix(text, ".") || strings.ContainsAny(text, "\n\r") {
 					t.Errorf("Durability().%s %s = %q, want a sentence in one line of at most 300 bytes", what, when, text)
 				}
@@ -247,9 +290,9 @@ func ended(name string, want error, end func(context.Context) (context.Context, 
 		add(t, b, Grant("job", 1))
 		ctx, cancel := end(t.Context())
 		defer cancel()
-		for _, op := range operations {
+		for _, op := range b.operations() {
 			began := wall.Now()
-			err := op.call(ctx, b)
+			err := op.call(ctx, b.Ledger)
 			if took := wall.Since(began); took > soon {
 				t.Errorf("%s with an ended context took %v, want it to return at once", op.name, took)
 			}

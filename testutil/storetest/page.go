@@ -13,13 +13,11 @@ import (
 // pageCases are for stores that are a store.Pager.
 var pageCases = []testCase{
 	{"a page of an empty ledger is empty", func(t *testing.T, b *bench) {
-		asPager(t, b.Ledger)
 		wantPage(t, b, 0, 5)
 		add(t, b, Grant("other", 1))
 		wantPage(t, b, 0, 5)
 	}},
 	{"a page is oldest first, above a Seq, and as long as asked", func(t *testing.T, b *bench) {
-		asPager(t, b.Ledger)
 		for _, seq := range []int64{3, 11, 1, 2, 10, 9} {
 			add(t, b, Grant("job", seq))
 		}
@@ -31,7 +29,6 @@ var pageCases = []testCase{
 		wantPage(t, b, 11, 9)
 	}},
 	{"a page above no key begins with the oldest record, and above the last has none", func(t *testing.T, b *bench) {
-		asPager(t, b.Ledger)
 		addRange(t, b, "job", 1, 3)
 		for _, after := range []int64{0, -1, math.MinInt64} {
 			wantPage(t, b, after, 2, 1, 2)
@@ -45,7 +42,6 @@ var pageCases = []testCase{
 		wantPage(t, b, 0, math.MaxInt, 1, 2, 3)
 	}},
 	{"a page has at most MaxPage records, and the next ones the rest", func(t *testing.T, b *bench) {
-		asPager(t, b.Ledger)
 		const all = store.MaxPage + 5
 		addMany(t, b.Ledger, all)
 		first := page(t, b.Ledger, "job", 0, 2*store.MaxPage)
@@ -61,7 +57,6 @@ var pageCases = []testCase{
 		}
 	}},
 	{"pages of worker types with kindred names are kept apart", func(t *testing.T, b *bench) {
-		asPager(t, b.Ledger)
 		for i, name := range kindred {
 			addRange(t, b, name, 1, int64(i+1))
 		}
@@ -76,14 +71,12 @@ var pageCases = []testCase{
 		}
 	}},
 	{"a page begins above what was trimmed", func(t *testing.T, b *bench) {
-		asPager(t, b.Ledger)
 		addRange(t, b, "job", 1, 9)
 		wantTrim(t, b, "job", 6, 5)
 		wantPage(t, b, 0, 2, 6, 7)
 		wantPage(t, b, 3, 99, 6, 7, 8, 9)
 	}},
 	{"documents that can't be decoded are in a page, each with a Defect", func(t *testing.T, b *bench) {
-		asPager(t, b.Ledger)
 		addRange(t, b, "job", 1, 2)
 		for i, name := range required {
 			seq := int64(3 + i)
@@ -107,7 +100,6 @@ var pageCases = []testCase{
 		}
 	}},
 	{"keys that can't be followed are passed over, and take no place in a page", func(t *testing.T, b *bench) {
-		asPager(t, b.Ledger)
 		for _, seq := range []int64{math.MinInt64 + 1, -1, 0, store.MaxSeq + 1, 1 << 60, math.MaxInt64} {
 			b.Plant(t, "job", seq, Fields(Grant("job", seq)))
 		}
@@ -118,7 +110,6 @@ var pageCases = []testCase{
 		wantPage(t, b, 3, 9)
 	}},
 	{"the last key is in a page", func(t *testing.T, b *bench) {
-		asPager(t, b.Ledger)
 		add(t, b, Grant("job", 1), Grant("job", store.MaxSeq))
 		wantPage(t, b, 1, 9, store.MaxSeq)
 		wantPage(t, b, store.MaxSeq-1, 9, store.MaxSeq)
@@ -179,7 +170,7 @@ func addMany(t *testing.T, l store.Ledger, n int64) {
 // asPager is a ledger as one that has pages. The case is skipped if it has none.
 func asPager(t *testing.T, l store.Ledger) store.Pager {
 	t.Helper()
-	p, ok := l.(store.Pager)
+	p, ok := store.As[store.Pager](l)
 	if !ok {
 		t.Skip("the store is no store.Pager")
 	}

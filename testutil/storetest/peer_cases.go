@@ -56,7 +56,7 @@ var peerCases = []peerCase{
 	}},
 	{"a watch of a paused or dead server ends with its context", func(t *testing.T, s *served) {
 		l := s.ready(t)
-		w, ok := l.(store.Watcher)
+		w, ok := store.As[store.Watcher](l)
 		if !ok {
 			t.Skip("the store gives no hints")
 		}
@@ -164,25 +164,11 @@ func showsNoSecret(t *testing.T, s *served) {
 		if text, ok := l.(fmt.Stringer); ok && strings.Contains(text.String(), s.Secret) {
 			t.Errorf("String() shows the secret: %s", strings.ReplaceAll(text.String(), s.Secret, "SECRET"))
 		}
-		for what, say := range map[string]string{"Warning()": warning(l), "Note()": note(l)} {
+		for what, say := range map[string]string{"Warning()": store.Describe(l).Warning(), "Note()": store.Describe(l).Note()} {
 			if strings.Contains(say, s.Secret) {
 				t.Errorf("%s on a server %s shows the secret: %s", what, state.name, strings.ReplaceAll(say, s.Secret, "SECRET"))
 			}
 		}
 		s.mend()
 	}
-}
-
-func warning(l store.Ledger) string {
-	if w, ok := l.(store.Warner); ok {
-		return w.Warning()
-	}
-	return ""
-}
-
-func note(l store.Ledger) string {
-	if n, ok := l.(store.Noter); ok {
-		return n.Note()
-	}
-	return ""
 }

@@ -32,10 +32,10 @@ func (s *served) all(t *testing.T, l store.Ledger, f func(name string, call func
 		"WorkerTypes()": func(ctx context.Context) error { _, err := l.WorkerTypes(ctx); return err },
 		"Now()":         func(ctx context.Context) error { _, err := l.Now(ctx); return err },
 	}
-	if p, ok := l.(store.Pager); ok {
+	if p, ok := store.As[store.Pager](l); ok {
 		calls["Page()"] = func(ctx context.Context) error { _, err := p.Page(ctx, s.workerType, 0, 3); return err }
 	}
-	if r, ok := l.(store.Roster); ok {
+	if r, ok := store.As[store.Roster](l); ok {
 		calls["Attend()"] = func(ctx context.Context) error { return r.Attend(ctx, []store.Presence{Presence(s.workerType, "a")}) }
 		calls["Leave()"] = func(ctx context.Context) error { return r.Leave(ctx, s.workerType, []string{"b"}) }
 		calls["Presences()"] = func(ctx context.Context) error { _, err := r.Presences(ctx, s.workerType); return err }
@@ -51,15 +51,15 @@ func (s *served) all(t *testing.T, l store.Ledger, f func(name string, call func
 // examines lets the store examine itself, which must end in time, too, and say nothing secret.
 func (s *served) examines(t *testing.T, l store.Ledger) {
 	t.Helper()
-	if c, ok := l.(store.RightsChecker); ok {
-		_ = s.inTime(t, "CheckRights()", c.CheckRights)
+	said := store.Describe(l)
+	if said.CheckRights != nil {
+		_ = s.inTime(t, "CheckRights()", said.CheckRights)
 	}
-	e, ok := l.(store.Examiner)
-	if !ok {
+	if said.Examine == nil {
 		return
 	}
 	var found []store.Finding
-	_ = s.inTime(t, "Examine()", func(ctx context.Context) (err error) { found, err = e.Examine(ctx); return err })
+	_ = s.inTime(t, "Examine()", func(ctx context.Context) (err error) { found, err = said.Examine(ctx); return err })
 	for _, f := range found {
 		text := fmt.Sprint(f.Text, " → ", f.Remedy)
 		s.wantPlain(t, "Examine(), "+f.Check, errors.New(text))
@@ -129,7 +129,7 @@ func (s *served) works(t *testing.T, what string, l store.Ledger) {
 		return err
 	})
 	s.await(t, "WorkerTypes() by "+what, func(ctx context.Context) error { _, err := l.WorkerTypes(ctx); return err })
-	if r, ok := l.(store.Roster); ok {
+	if r, ok := store.As[store.Roster](l); ok {
 		s.await(t, "Attend() by "+what, func(ctx context.Context) error {
 			err := r.Attend(ctx, []store.Presence{Presence(s.workerType, "a")})
 			if errors.Is(err, errors.ErrUnsupported) {

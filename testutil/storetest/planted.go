@@ -35,12 +35,12 @@ var documentCases = []testCase{
 	{"a record whose optional fields are missing comes back by its envelope", func(t *testing.T, b *bench) {
 		r := Grant("job", 1)
 		f := Fields(r)
-		for _, name := range []string{"group", "priority", "slotStart", "slotEnd", "schedule", "fixedAt", "readAt", "worker", "metadata", "doneUntil", "attempt", "orders"} {
+		for _, name := range []string{"group", "priority", "slotStart", "slotEnd", "schedule", "fixedAt", "readAt", "worker", "metadata", "doneUntil", "attempt", "orders", "done"} {
 			delete(f, name)
 		}
 		b.Plant(t, "job", 1, f)
 		for what, got := range b.both(t, "job", 1) {
-			if err := got.CheckEnvelope(); err != nil || got.Claim != r.Claim || !got.ReadAt.IsZero() || got.Group != "" || !got.DoneUntil.IsZero() || got.Attempt != 0 || got.Orders != "" {
+			if err := got.CheckEnvelope(); err != nil || got.Claim != r.Claim || !got.ReadAt.IsZero() || got.Group != "" || !got.DoneUntil.IsZero() || got.Attempt != 0 || got.Orders != "" || got.Done != "" {
 				t.Errorf("%s = %+v (%v), want the envelope with a zero ReadAt, no group and nothing done or begun", what, got, err)
 			}
 		}
@@ -94,6 +94,8 @@ var documentCases = []testCase{
 			{"metadata", map[string]any{"a": "b"}, noMetadata},
 			{"orders", int64(5), noOrders},
 			{"orders", map[string]any{"kind": "pause"}, noOrders},
+			{"done", int64(5), noDoneSlot},
+			{"done", map[string]any{"start": "2026-03-02T00:00:00.000Z"}, noDoneSlot},
 			{"worker", "me", func(r *store.Record) { r.Worker = store.Worker{} }},
 			{"worker", map[string]any{"host": int64(5), "pid": "x", "version": true}, func(r *store.Record) { r.Worker = store.Worker{} }},
 		})
@@ -113,6 +115,9 @@ var documentCases = []testCase{
 			{"orders", unfitOrders[1], noOrders},
 			{"orders", unfitOrders[2], noOrders},
 			{"orders", unfitOrders[3], noOrders},
+			{"done", unfitDone[0], noDoneSlot},
+			{"done", unfitDone[1], noDoneSlot},
+			{"done", unfitDone[2], noDoneSlot},
 			{"attempt", int64(-1), notCounted},
 			{"attempt", int64(store.MaxAttempt + 1), notCounted},
 			{"attempt", int64(1<<32 + 5), notCounted},
@@ -201,6 +206,7 @@ type unfit struct {
 }
 
 func noOrders(r *store.Record)   { r.Orders = "" }
+func noDoneSlot(r *store.Record) { r.Done = "" }
 func noSchedule(r *store.Record) { r.Schedule = "" }
 func noMetadata(r *store.Record) { r.Metadata = "" }
 func notDone(r *store.Record)    { r.DoneUntil = time.Time{} }

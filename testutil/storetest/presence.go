@@ -16,15 +16,18 @@ import (
 func Presence(workerType, id string) store.Presence {
 	at := time.Date(2026, time.March, 2, 0, 0, 0, 0, time.UTC)
 	return store.Presence{
-		WorkerType:     workerType,
-		ID:             id,
-		Client:         "client-1",
-		InstanceID:     "worker " + id,
-		Group:          "eu",
-		Host:           "host.example",
-		PID:            4711,
-		Version:        "v0.1.0",
-		Schedule:       "every 5m0s",
+		WorkerType: workerType,
+		ID:         id,
+		Client:     "client-1",
+		InstanceID: "worker " + id,
+		Group:      "eu",
+		Host:       "host.example",
+		PID:        4711,
+		Version:    "v0.1.0",
+		Schedule:   "every 5m0s",
+		Job: &store.JobTimes{
+			StartWithin: 75 * time.Second, Overrun: "finish", Timeout: time.Hour, CatchUp: "newest", CatchUpWithin: 366 * 24 * time.Hour,
+		},
 		Labels:         map[string]string{"region": "eu-west-1", "rack": "7"},
 		Priority:       3,
 		Effective:      5,
@@ -66,6 +69,11 @@ func PresenceFields(p store.Presence) map[string]any {
 	if p.Score != nil {
 		fields["score"] = *p.Score
 	}
+	if j := p.Job; j != nil {
+		fields["job"] = map[string]any{
+			"startWithin": int64(j.StartWithin), "overrun": j.Overrun, "timeout": int64(j.Timeout), "catchUp": j.CatchUp, "catchUpWithin": int64(j.CatchUpWithin),
+		}
+	}
 	if len(p.Labels) > 0 {
 		labels := map[string]any{}
 		for name, value := range p.Labels {
@@ -79,7 +87,7 @@ func PresenceFields(p store.Presence) map[string]any {
 // asRoster skips the test if the store keeps no roster.
 func asRoster(t *testing.T, l store.Ledger) store.Roster {
 	t.Helper()
-	r, ok := l.(store.Roster)
+	r, ok := store.As[store.Roster](l)
 	if !ok {
 		t.Skip("the store keeps no roster")
 	}

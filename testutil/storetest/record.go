@@ -11,7 +11,7 @@ import (
 	"github.com/slotlease/slotlease/store"
 )
 
-// Grant returns a valid record with every field set except Group, Orders and Defect. It
+// Grant returns a valid record with every field set except Group, Orders, Done and Defect. It
 // is a pure function: the same arguments give the same record, with the same
 // Claim. Its slot is 5 min long and follows that of the Seq before.
 func Grant(workerType string, seq int64) store.Record {

@@ -110,6 +110,8 @@ var rosterCases = []testCase{
 		for i := range store.MaxLabels {
 			p.Labels[strings.Repeat("\x01", 61)+fmt.Sprintf("%02d", i)] = strings.Repeat("\x1f", 256)
 		}
+		word := strings.Repeat("\x03", 32)
+		p.Job = &store.JobTimes{StartWithin: store.MaxJobTime, Overrun: word, Timeout: store.MaxJobTime, CatchUp: word, CatchUpWithin: store.MaxJobTime}
 		if err := p.Check(); err != nil {
 			t.Fatalf("the suite's own presence = %v", err)
 		}

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -136,6 +137,18 @@ var roundTripCases = []testCase{
 			`{"kind":"hologram","target":"t","at":"2026-03-02T00:00:00.000Z","until":"2026-03-02T02:00:00.000Z"}]`
 	}),
 	same("orders of the largest size come back", func(r *store.Record) { r.Orders = largestOrders }),
+	same("the newest done slot comes back, with what this version doesn't know of it", func(r *store.Record) {
+		r.Done = `{"start":"2026-03-02T00:00:00.000Z","end":"2026-03-03T00:00:00.000Z","zone":"Europe/Berlin","offset":3600,"moon":"\"<é>\" 🦫"}`
+	}),
+	{"a done slot that no record may have is refused, and nothing is stored", func(t *testing.T, b *bench) {
+		for _, text := range unfitDone {
+			r := change(func(r *store.Record) { r.Done = text })
+			if err := b.Append(t.Context(), r); !errors.Is(err, store.ErrInvalid) {
+				t.Errorf("Append() with the done slot %.60q = %v, want ErrInvalid", text, err)
+			}
+		}
+		wantSeqs(t, "Tail", tail(t, b, "job", 9))
+	}},
 	{"orders that no record may have are refused, and nothing is stored", func(t *testing.T, b *bench) {
 		for _, text := range unfitOrders {
 			r := change(func(r *store.Record) { r.Orders = text })
@@ -191,4 +204,39 @@ var roundTripCases = []testCase{
 			}
 		}
 	}},
+}
+
+// unfitDone are texts that no record may have as its newest done slot.
+var unfitDone = []string{
+	"yesterday",
+	`{"start":"2026-03-02T00:00:00.000Z","end":"2026-03-02T00:00:00.000Z"}`,
+	`{"start":"2026-03-02T00:00:00.000Z","end":"2026-03-03T00:00:00.000Z"}` + strings.Repeat(" ", store.MaxDone),
+}
+
+// orders is the text of so many pauses, the last of which has a reason.
+func orders(count int, why string) string {
+	one := `{"kind":"pause","at":"2026-03-02T00:00:00.000Z","until":"2026-03-02T02:00:00.000Z"}`
+	last := strings.TrimSuffix(one, "}") + fmt.Sprintf(`,"why":%q}`, why)
+	return "[" + strings.Repeat(one+",", count-1) + last + "]"
+}
+
+// largestOrders have as many bytes as a record may: quotes take the most room where a store
+// keeps them within another text.
+var largestOrders = func() string {
+	quoted := strings.Repeat(`\"`, store.MaxOrderText)
+	one := `{"kind":"prefer","target":"` + quoted + `","at":"2026-03-02T00:00:00.000Z","until":"2026-03-02T02:00:00.000Z","by":"` + quoted + `"}`
+	text := "[" + one + `,{"kind":"pause","at":"2026-03-02T00:00:00.000Z","until":"2026-03-02T02:00:00.000Z","by":"` + quoted + `"`
+	return text + strings.Repeat(" ", store.MaxOrders-len(text)-2) + "}]"
+}()
+
+// unfitOrders are texts that no record may have as its orders.
+var unfitOrders = []string{
+	orders(store.MaxOrderCount+1, ""),
+	orders(1, strings.Repeat("w", store.MaxOrderText+1)),
+	orders(1, "two\nlines"),
+	orders(1, "") + strings.Repeat(" ", store.MaxOrders),
+	"[]",
+	"pause",
+	`[{"kind":"pause","until":"2026-03-02T02:00:00.000Z"}]`,
+	`[{"kind":"","at":"2026-03-02T00:00:00.000Z","until":"2026-03-02T02:00:00.000Z"}]`,
 }

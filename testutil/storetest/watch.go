@@ -97,7 +97,7 @@ type watch struct {
 // watcher skips the test if the store gives no hints.
 func watcher(t *testing.T, l store.Ledger) store.Watcher {
 	t.Helper()
-	w, ok := l.(store.Watcher)
+	w, ok := store.As[store.Watcher](l)
 	if !ok {
 		t.Skip("the store gives no hints")
 	}
@@ -185,18 +185,24 @@ func (w *watch) hints(workerType string) (n int, news <-chan struct{}) {
 // await appends a record, and waits for a hint that may be of its type.
 func (w *watch) await(t *testing.T, l store.Ledger, r store.Record) {
 	t.Helper()
-	before, _ := w.hints(r.WorkerType)
-	add(t, l, r)
+	w.awaitAfter(t, r.WorkerType, func() { add(t, l, r) })
+}
+
+// awaitAfter waits for a hint that comes after an append.
+func (w *watch) awaitAfter(t *testing.T, workerType string, append func()) {
+	t.Helper()
+	before, _ := w.hints(workerType)
+	append()
 	ctx := within(t)
 	for {
-		n, news := w.hints(r.WorkerType)
+		n, news := w.hints(workerType)
 		if n > before {
 			return
 		}
 		select {
 		case <-news:
 		case <-ctx.Done():
-			t.Fatalf("no hint came for %s, a %s", store.Key(r.WorkerType, r.Seq), r.Kind)
+			t.Fatalf("no hint came for %s", workerType)
 		}
 	}
 }

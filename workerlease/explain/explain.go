@@ -37,12 +37,17 @@ type Explanation struct {
 	When When
 	// Slot is the one that At is in. It is zero if it isn't known, because no schedule can be read.
 	Slot slots.Slot
+	// Triggered says that a trigger asked for the run: Slot is the time in which it could begin, and none of the schedule.
+	Triggered bool
 	// Unread says that At is before all records that were read.
 	Unread bool
 	// Terms are those that had a part of the slot, the oldest first, or have claimed it.
 	Terms []history.Entry
-	// Holder is the one whose lease was in force at At, nil if there is none.
+	// Holder is the one whose lease was in force at At, also for another slot, which its job was too long for or which
+	// it does late; nil if there is none.
 	Holder *history.Entry
+	// Skipped is set if nobody began the slot, because the job still ran for an earlier one.
+	Skipped *history.Entry
 	// Done says that the work of the slot is recorded as done, and Failed that it failed.
 	Done, Failed bool
 	// Nobody has the reasons why nobody had the slot, the surest first; nil if somebody had a part of
@@ -101,7 +106,7 @@ type asked struct {
 // contested is the term to which others lost: the holder's, or else the first of the slot.
 func (x *asked) contested() *history.Entry {
 	switch {
-	case x.e.Holder != nil:
+	case x.e.Holder != nil && x.e.Holder.Slot == x.e.Slot:
 		return x.e.Holder
 	case len(x.e.Terms) > 0:
 		return &x.e.Terms[0]

@@ -139,6 +139,12 @@ func TestExplain(t *testing.T) {
 		"absent":                         {11, 11, []store.Record{b, a}, []store.Presence{worker("b", func(p *store.Presence) { p.Seen, p.Next = minutes(2), minutes(7) })}, []string{"12:10 now a", "a had", "b absent"}},
 		"died, perhaps before":           {11, 14, []store.Record{b, a}, []store.Presence{worker("b", func(p *store.Presence) { p.Seen, p.Next = minutes(9), minutes(13) })}, []string{"12:10 now a", "a had", "b absent?"}},
 		"began later":                    {11, 11, []store.Record{b, a}, []store.Presence{worker("b", func(p *store.Presence) { p.Since = minutes(10.5) })}, []string{"12:10 now a", "a had", "b notStarted"}},
+		"joined in mid-slot": {
+			11, 11,
+			[]store.Record{b, a},
+			[]store.Presence{worker("b", func(p *store.Presence) { p.Since = minutes(10.5) }, missed("a has it, with priority 0", 10, 15))},
+			[]string{"12:10 now a", "a had", "b notStarted: a has it, with priority 0"},
+		},
 		"stopped": {
 			11, 11,
 			[]store.Record{b, a},
@@ -254,6 +260,30 @@ func TestOrdersThatCameWithinTheSlotAreKnown(t *testing.T) {
 	got := explain.Explain(explain.Question{At: minutes(8), Now: minutes(8), Records: []store.Record{ended, with(a, before)}})
 	if len(got.Orders) != 1 || len(got.InForce) != 0 {
 		t.Errorf("Explain() = %+v, want no order that was ended before", got)
+	}
+}
+
+// A move between stores replaces its pause by another one, and only that says what to do from then on.
+func TestAnOrderEndsWhenAnotherTakesItsPlace(t *testing.T) {
+	a := grant(1, 1, "a")
+	first, second := order(store.OrderPause, "leaving 1", 6, 300), order(store.OrderPause, "left 1", 11, 300)
+	records := []store.Record{orderRecord(with(a, second), 3, second), orderRecord(with(a, first), 2, first), a}
+	for at, want := range map[float64]string{8: "leaving 1", 12: "left 1", 18: "left 1"} {
+		got := explain.Explain(explain.Question{At: minutes(at), Now: minutes(18), Records: records})
+		if len(got.InForce) != 1 || got.InForce[0].Target != want {
+			t.Errorf("at %v: Explain() has the orders %+v in force, want %q", at, got.InForce, want)
+		}
+	}
+}
+
+// A worker that joined in mid-slot, and whose lease the store then lost, waits because of that: it isn't new.
+func TestAWorkerWhoseStoreWentBackSaysSoAlsoInItsFirstSlot(t *testing.T) {
+	for why, want := range map[string]explain.Reason{"nobody had it: store went back": explain.WentBack, "nobody had it: too late": explain.NotStarted} {
+		b := worker("b", missed(why, 10, 15), func(p *store.Presence) { p.Since = minutes(11) })
+		got := explain.Explain(explain.Question{At: minutes(12), Now: minutes(12), Presences: []store.Presence{b}})
+		if len(got.Workers) != 1 || got.Workers[0].Reason != want {
+			t.Errorf("Explain() of a worker that says %q = %+v, want %v", why, got.Workers, want)
+		}
 	}
 }
 

@@ -13,12 +13,16 @@ func (x *asked) whyNobody() {
 	if len(e.Terms) > 0 || e.When == Future || e.Unread || e.Slot.IsZero() {
 		return
 	}
+	if e.Skipped != nil {
+		e.Nobody = []Cause{{Reason: StillRunning, Record: e.Skipped.Record}}
+		return
+	}
 	if o := x.ordered(store.OrderPause, ""); o != nil {
 		e.Nobody = append(e.Nobody, Cause{Reason: Paused, Order: o})
 	}
 	x.poisoned()
 	record := slices.ContainsFunc(e.Nobody, func(c Cause) bool { return c.Reason == Poisoned })
-	for _, reason := range []Reason{Unreachable, Refused, Poisoned, Overran, ClockUnfit, NotEligible, TooLate} {
+	for _, reason := range []Reason{Unreachable, Refused, Poisoned, WentBack, Overran, ClockUnfit, NotEligible, TooLate} {
 		if reason == Poisoned && record {
 			continue // The record itself says it.
 		}

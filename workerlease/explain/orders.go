@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"slices"
 	"time"
 
 	"github.com/slotlease/slotlease/store"
@@ -23,7 +24,7 @@ func (x *asked) findOrders() {
 }
 
 // ordersWithin are the orders that were in force at some time between two. They are in every record
-// as long as they are in force, and the record that ended one early says when.
+// as long as they are in force, and the record that ended one early, or took its place, says when.
 func (x *asked) ordersWithin(from, to time.Time) (found []store.Order) {
 	type key struct {
 		kind   store.OrderKind
@@ -32,9 +33,10 @@ func (x *asked) ordersWithin(from, to time.Time) (found []store.Order) {
 	}
 	ends, order := map[key]time.Time{}, []store.Order(nil)
 	for r := range x.oldestFirst() {
-		if o, ok := r.Order(); ok && o.Removes() {
+		if o, ok := r.Order(); ok {
 			for k, end := range ends {
-				if k.kind == o.Kind && (o.Target == "" || o.Target == k.target) && o.At.Before(end) {
+				old := []store.Order{{Kind: k.kind, Target: k.target, At: k.at, Until: end}}
+				if stays := slices.Contains(store.WithOrder(old, o), old[0]); !stays && k.at.Before(o.At) && o.At.Before(end) {
 					ends[k] = o.At
 				}
 			}
@@ -59,9 +61,9 @@ func (x *asked) ordersWithin(from, to time.Time) (found []store.Order) {
 	return found
 }
 
-// ordered is the order of a kind, about a target if that isn't empty; nil if there is none.
+// ordered is the newest order of a kind, about a target if that isn't empty; nil if there is none.
 func (x *asked) ordered(kind store.OrderKind, target string) *store.Order {
-	for i, o := range x.e.Orders {
+	for i, o := range slices.Backward(x.e.Orders) {
 		if o.Kind == kind && (target == "" || o.Target == target) {
 			return &x.e.Orders[i]
 		}

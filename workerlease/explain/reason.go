@@ -35,12 +35,16 @@ const (
 	Overran Reason = "overran"
 	// SteppedBack: its code had failed in slot after slot, so that others went first.
 	SteppedBack Reason = "steppedBack"
+	// StillRunning: the job still ran for an earlier slot when this one began, so that nobody begins this one.
+	StillRunning Reason = "stillRunning"
 	// OtherSchedule: its schedule has no such slot.
 	OtherSchedule Reason = "otherSchedule"
 	// Unreachable: it couldn't reach the store in time.
 	Unreachable Reason = "unreachable"
 	// Refused: the store denied it access, or refused its claim.
 	Refused Reason = "refused"
+	// WentBack: the store had lost records, or might have, under which others could work.
+	WentBack Reason = "wentBack"
 	// Poisoned: the newest record of the ledger couldn't be obeyed, or left nothing to claim.
 	Poisoned Reason = "poisoned"
 	// TooLate: too little was left of the slot for it, or its process was paused.
@@ -54,9 +58,9 @@ const (
 )
 
 // said are the reasons that workers give in a presence, after "nobody had it: ": they are those of
-// workerlease.Missed.
+// event.Missed.
 var said = map[string]Reason{
 	"store unreachable": Unreachable, "too late": TooLate, "overrun": Overran, "poison": Poisoned, "access denied": Refused,
-	"refused by the store": Refused, "ineligible": NotEligible, "clock jumped": ClockUnfit, "record vanished": Poisoned, "stopped": Stopped,
+	"refused by the store": Refused, "ineligible": NotEligible, "clock jumped": ClockUnfit, "record vanished": Poisoned, "store went back": WentBack, "stopped": Stopped, "no worker in time": NobodyThere,
 	"paused": Paused, "drained": Drained, "asked to release": Preferred,
 }

@@ -9,17 +9,61 @@ import (
 	"github.com/slotlease/slotlease/workerlease/history"
 )
 
-// findSlot finds the slot that the time is in: that of a lease in force then, or else the newest that
-// an entry names, or else that of the schedule.
+// findSlot finds the slot that the time is in: that of a trigger's run that it names, or of a lease in force then, or else
+// the newest that an entry names, or else that of the schedule.
 func (x *asked) findSlot() {
+	e := &x.e
+	row := x.triggered()
+	if row != nil {
+		e.Slot, e.Triggered = row.Slot, true
+	} else {
+		x.findScheduled()
+	}
+	switch {
+	case e.Slot.IsZero():
+		e.When = Past
+		if x.At.After(x.Now) {
+			e.When = Future
+		}
+	case x.Now.Before(e.Slot.Start):
+		e.When = Future
+	case x.Now.Before(e.Slot.End) && (row == nil || row.Holds(x.Now)): // Nobody waits for the rest of a trigger's time.
+		e.When = Now
+	default:
+		e.When = Past
+	}
+}
+
+// triggered is the newest run of a trigger that went on at the time, or is named by when it was asked for or begun, maybe to
+// the second; nil if there is none. The start of a slot names that.
+func (x *asked) triggered() *history.Entry {
+	starts := x.bySchedule().Start.Equal(x.At)
+	for i, row := range slices.Backward(x.rows) {
+		r := row.Record
+		if r.Kind != store.KindGrant || !r.Triggered() || row.State == history.Poison || row.State == history.Skipped {
+			continue
+		}
+		named := func(t time.Time) bool { return x.At.Equal(t) || x.At.Equal(t.Truncate(time.Second)) }
+		if row.Holds(x.At) || !starts && (named(row.Slot.Start) || named(row.Window.Start)) {
+			return &x.rows[i]
+		}
+	}
+	return nil
+}
+
+// findScheduled finds the slot of the schedule that the time is in.
+func (x *asked) findScheduled() {
 	e, found := &x.e, false
 	for _, row := range x.rows {
 		if !row.Slot.Contains(x.At) || row.Slot.Start.IsZero() || row.State == history.Poison {
 			continue
 		}
-		if row.InForce(x.At) {
+		if row.Holds(x.At) {
 			e.Slot, found = row.Slot, true
 			break
+		}
+		if row.Record.Triggered() {
+			continue // It had nothing of the slot.
 		}
 		e.Slot, found = row.Slot, true
 		if row.Count > 1 {
@@ -32,26 +76,13 @@ func (x *asked) findSlot() {
 		oldest, known := x.oldest()
 		e.Unread = known && x.At.Before(oldest)
 	}
-	switch {
-	case e.Slot.IsZero():
-		e.When = Past
-		if x.At.After(x.Now) {
-			e.When = Future
-		}
-	case x.Now.Before(e.Slot.Start):
-		e.When = Future
-	case x.Now.Before(e.Slot.End):
-		e.When = Now
-	default:
-		e.When = Past
-	}
 }
 
 // bySchedule is the slot of the schedule that was in use at the time, as far as records tell.
 func (x *asked) bySchedule() slots.Slot {
 	text := ""
 	for r := range x.oldestFirst() {
-		if r.Schedule != "" && (text == "" || !r.WindowStart.After(x.At)) {
+		if r.Schedule != "" && !r.Triggered() && (text == "" || !r.WindowStart.After(x.At)) {
 			text = r.Schedule
 		}
 	}
@@ -90,10 +121,13 @@ func (x *asked) findTerms() {
 	if e.Slot.IsZero() {
 		return
 	}
-	nobody := func(s history.State) bool { return s == history.Missed || s == history.Free }
 	for i, row := range x.rows {
 		switch {
 		case row.State == history.Poison:
+		case row.State == history.Skipped:
+			if !e.Triggered && row.Slot.Contains(e.Slot.Start) {
+				e.Skipped = &x.rows[i]
+			}
 		case row.Record.Kind == store.KindGrant && row.Slot == e.Slot:
 			e.Terms = append(e.Terms, row)
 		case row.Record.Kind == store.KindGrant && row.Slot.Start.Before(e.Slot.Start):
@@ -103,25 +137,44 @@ func (x *asked) findTerms() {
 			e.Done = e.Done || row.State == history.Done
 			e.Failed = e.Failed || row.State == history.Failed
 		}
-		if e.GapSlots == 0 && nobody(row.State) && row.Slot == e.Slot {
+		if e.GapSlots == 0 && nobodyHad(row.State) && row.Slot == e.Slot {
 			e.Gap, e.GapSlots = row.Slot, 1
 		}
 	}
-	for i := range e.Terms {
-		if e.Terms[i].InForce(x.At) {
-			e.Holder = &e.Terms[i]
-		}
-	}
+	x.findHolder()
 	if e.GapSlots == 0 || len(e.Terms) > 0 {
 		e.Gap, e.GapSlots = slots.Slot{}, 0
 		return
 	}
-	// The reader of histories gives the first few slots in a row an entry each.
+	x.growGap()
+}
+
+// nobodyHad reports that nobody had the slot of an entry in this state.
+func nobodyHad(s history.State) bool { return s == history.Missed || s == history.Free }
+
+// findHolder finds whose lease was in force at the time: one of the slot, or else of another.
+func (x *asked) findHolder() {
+	e := &x.e
+	for i := range e.Terms {
+		if e.Terms[i].Holds(x.At) {
+			e.Holder = &e.Terms[i]
+		}
+	}
+	for i := range x.rows {
+		if e.Holder == nil && x.rows[i].Holds(x.At) {
+			e.Holder = &x.rows[i]
+		}
+	}
+}
+
+// growGap finds the slots in a row that nobody had. The reader of histories gives the first few of them an entry each.
+func (x *asked) growGap() {
+	e := &x.e
 	for grown := true; grown; {
 		grown = false
 		for _, row := range x.rows {
 			switch {
-			case !nobody(row.State):
+			case !nobodyHad(row.State):
 			case row.Slot.End.Equal(e.Gap.Start):
 				e.Gap.Start, e.GapSlots, grown = row.Slot.Start, e.GapSlots+row.Count, true
 			case row.Slot.Start.Equal(e.Gap.End):

@@ -9,6 +9,7 @@ import (
 	"github.com/slotlease/slotlease/priority"
 	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/workerlease"
 	"github.com/slotlease/slotlease/workerlease/history"
 )
 
@@ -18,6 +19,8 @@ type Verdict struct {
 	// InRoster says that Presence is its newest word. Without it, the worker is known by records only.
 	InRoster bool
 	Presence store.Presence
+	// Standing is what it is at Question.Now, if it is in the roster.
+	Standing workerlease.Standing
 	Reason   Reason
 	// Certain says that a record, or the worker itself, says so of this slot, or that it can't have
 	// been otherwise. Otherwise it follows if what the worker says now was so then, too.
@@ -36,90 +39,158 @@ func byInstance(a, b Verdict) int {
 	return cmp.Or(strings.Compare(a.InstanceID, b.InstanceID), strings.Compare(a.Presence.ID, b.Presence.ID))
 }
 
-// grace is how much later than announced a presence may come: workerlease.IsPresent allows for it.
-const grace = 5 * time.Second
+// settle sets why a worker did or didn't get the slot.
+func (v *Verdict) settle(r Reason, certain bool, detail string) (settled bool) {
+	v.Reason, v.Certain, v.Detail = r, certain, detail
+	return true
+}
+
+// ordered is settle by an operator's order.
+func (v *Verdict) ordered(r Reason, o *store.Order) (settled bool) {
+	v.Order = o
+	return v.settle(r, true, "")
+}
 
 // judge says why a worker did or didn't get the slot. What is sure is looked at first.
 func (x *asked) judge(p store.Presence) Verdict {
-	v := Verdict{InstanceID: p.InstanceID, Group: p.Group, InRoster: true, Presence: p, Reason: Unknown}
-	slot, h := x.e.Slot, x.contested()
-	settle := func(r Reason, certain bool, detail string) Verdict {
-		v.Reason, v.Certain, v.Detail = r, certain, detail
-		return v
-	}
-	ordered := func(r Reason, o *store.Order) Verdict {
-		v.Order = o
-		return settle(r, true, "")
-	}
-	if slot.IsZero() || x.e.Unread {
+	v := Verdict{InstanceID: p.InstanceID, Group: p.Group, InRoster: true, Presence: p, Standing: workerlease.StandingOf(p, x.rows, x.Now), Reason: Unknown}
+	if x.e.Slot.IsZero() || x.e.Unread {
 		return v
 	}
 	for i, term := range x.e.Terms {
 		if isOf(term.Record, p) {
 			v.Term = &x.e.Terms[i]
-			return settle(Had, true, "")
+			v.settle(Had, true, "")
+			return v
 		}
 	}
-	due := p.Next.Add(grace)
-	about := p.Missed != "" && !p.MissedFrom.After(slot.Start) && slot.Start.Before(p.MissedUntil) && !p.MissedFrom.IsZero()
-	own, nobody := strings.CutPrefix(p.Missed, "nobody had it: ")
-	drain, pause, prefer := x.ordered(store.OrderDrain, p.Host), x.ordered(store.OrderPause, ""), x.ordered(store.OrderPrefer, "")
-	switch {
-	case p.Phase == store.PhaseStopped && (p.Seen.Before(slot.Start) || x.e.When != Past):
-		return settle(Stopped, true, "")
-	case !p.Since.IsZero() && p.Since.After(x.decided()) && (p.Since.After(slot.Start) || h != nil):
-		return settle(NotStarted, true, "")
-	case due.Before(slot.Start) && due.Before(x.Now):
-		return settle(Absent, true, "")
-	case about && nobody:
-		reason, known := said[own]
-		if !known {
-			reason = Unknown
+	c := x.candidate(p)
+	for _, look := range []func(*Verdict) bool{c.absent, c.says, c.kept, c.unheld, c.lost} {
+		if look(&v) {
+			break
 		}
-		if reason == NotEligible {
-			own = cmp.Or(p.Ineligible, own)
-		}
-		switch { // The worker doesn't say who ordered it, and when.
-		case reason == Paused:
-			v.Order = pause
-		case reason == Drained && p.Host != "":
-			v.Order = drain
-		}
-		return settle(reason, true, own)
-	case pause != nil && h == nil:
-		return ordered(Paused, pause)
-	case p.Host != "" && drain != nil:
-		return ordered(Drained, drain)
-	case otherSchedule(p.Schedule, slot):
-		return settle(OtherSchedule, true, p.Schedule)
-	case x.fresh(p) && p.Ineligible != "":
-		return settle(NotEligible, !p.Seen.Before(x.decided()), p.Ineligible)
-	case x.fresh(p) && 2*p.Uncertainty >= slot.Length():
-		return settle(ClockUnfit, !p.Seen.Before(x.decided()), "")
-	case h == nil && x.e.When != Past && due.Before(x.Now), !about && p.Seen.Before(slot.Start) && due.Before(x.Now):
-		return settle(Absent, x.e.When == Future, "")
-	case h == nil && x.e.When != Past:
-		return settle(Contends, true, "")
-	case h == nil:
-		return v
-	case prefer != nil && h.Record.InstanceID == prefer.Target:
-		return ordered(Preferred, prefer)
-	case h.Record.Token < h.Slot.Start.UnixMilli():
-		return settle(Continued, true, "")
-	case p.Failures > 0 && p.FailedIn.Before(slot.Start) && slot.Start.Before(p.StepsBackUntil):
-		return settle(SteppedBack, true, "")
-	}
-	v.Reason, v.Certain = x.lost(p, h.Record.Priority), about || x.fresh(p)
-	v.Before = v.Reason == SamePriority && x.before != nil && sameHolder(x.before.Record, h.Record)
-	if !v.Certain && v.Reason != HigherPriority {
-		v.Reason = Unknown // By what it says now it would have got it.
 	}
 	return v
 }
 
-// lost is why a worker lost the slot, by its priority and that of the worker that had it.
-func (x *asked) lost(p store.Presence, winner int) Reason {
-	switch own := min(max(p.Effective, priority.Highest), priority.Lowest); {
+// candidate is a worker that didn't have the slot, and what is known of it. Its methods look at one thing each, and
+// report whether that settles the verdict.
+type candidate struct {
+	*asked
+	store.Presence
+
+	h     *history.Entry // to which it lost
+	due   time.Time      // when it should have written again
+	about bool           // what it says of a slot that it missed is about this one
+	// nobody says that it knows of no holder, because of why.
+	nobody               bool
+	why                  string
+	drain, pause, prefer *store.Order
+}
+
+func (x *asked) candidate(p store.Presence) *candidate {
+	c := &candidate{asked: x, Presence: p, h: x.contested(), due: p.Next.Add(workerlease.PresenceGrace)}
+	c.about = p.Missed != "" && !p.MissedFrom.After(x.e.Slot.Start) && x.e.Slot.Start.Before(p.MissedUntil) && !p.MissedFrom.IsZero()
+	c.why, c.nobody = strings.CutPrefix(p.Missed, "nobody had it: ")
+	c.drain, c.pause, c.prefer = x.ordered(store.OrderDrain, p.Host), x.ordered(store.OrderPause, ""), x.ordered(store.OrderPrefer, "")
+	return c
+}
+
+// absent: the worker was not there, or its job still ran.
+func (c *candidate) absent(v *Verdict) bool {
+	slot := c.e.Slot
+	wentBack := c.about && c.nobody && said[c.why] == WentBack // What it had of the slot before is lost, too.
+	switch {
+	case c.Phase == store.PhaseStopped && (c.Seen.Before(slot.Start) || c.e.When != Past):
+		return v.settle(Stopped, true, "")
+	case !wentBack && !c.Since.IsZero() && c.Since.After(c.decided()) && (c.Since.After(slot.Start) || c.h != nil):
+		if c.about && !c.nobody { // It joined in mid-slot, and says what it found.
+			return v.settle(NotStarted, true, c.Missed)
+		}
+		return v.settle(NotStarted, true, "")
+	case c.due.Before(slot.Start) && c.due.Before(c.Now):
+		return v.settle(Absent, true, "")
+	case c.e.Skipped != nil:
+		return v.settle(StillRunning, true, "")
+	}
+	return false
+}
+
+// says: the worker itself says why nobody had the slot.
+func (c *candidate) says(v *Verdict) bool {
+	if !c.about || !c.nobody {
+		return false
+	}
+	reason, known := said[c.why]
+	if !known {
+		reason = Unknown
+	}
+	detail := c.why
+	if reason == NotEligible {
+		detail = cmp.Or(c.Ineligible, detail)
+	}
+	switch { // The worker doesn't say who ordered it, and when.
+	case reason == Paused:
+		v.Order = c.pause
+	case reason == Drained && c.Host != "":
+		v.Order = c.drain
+	}
+	return v.settle(reason, true, detail)
+}
+
+// kept: an order, its schedule, its health or its clock kept the worker from claiming.
+func (c *candidate) kept(v *Verdict) bool {
+	slot := c.e.Slot
+	switch {
+	case c.pause != nil && c.h == nil:
+		return v.ordered(Paused, c.pause)
+	case c.Host != "" && c.drain != nil:
+		return v.ordered(Drained, c.drain)
+	case !c.e.Triggered && otherSchedule(c.Schedule, slot):
+		return v.settle(OtherSchedule, true, c.Schedule)
+	case c.fresh(c.Presence) && c.Ineligible != "":
+		return v.settle(NotEligible, !c.Seen.Before(c.decided()), c.Ineligible)
+	case c.fresh(c.Presence) && 2*c.Uncertainty >= slot.Length():
+		return v.settle(ClockUnfit, !c.Seen.Before(c.decided()), "")
+	}
+	return false
+}
+
+// unheld: the worker may have died before, or nobody has the slot, or had it.
+func (c *candidate) unheld(v *Verdict) bool {
+	switch {
+	case c.h == nil && c.e.When != Past && v.Standing == workerlease.Gone, !c.about && c.Seen.Before(c.e.Slot.Start) && c.due.Before(c.Now):
+		return v.settle(Absent, c.e.When == Future, "")
+	case c.h != nil:
+		return false
+	case c.e.When == Past:
+		return true // It isn't known.
+	}
+	return v.settle(Contends, true, "")
+}
+
+// lost: another worker was preferred, went on, or was first.
+func (c *candidate) lost(v *Verdict) bool {
+	winner := c.h.Record
+	switch {
+	case c.prefer != nil && winner.InstanceID == c.prefer.Target:
+		return v.ordered(Preferred, c.prefer)
+	case winner.Token < c.h.Slot.Start.UnixMilli():
+		return v.settle(Continued, true, "")
+	case c.Failures > 0 && c.FailedIn.Before(c.e.Slot.Start) && c.e.Slot.Start.Before(c.StepsBackUntil):
+		return v.settle(SteppedBack, true, "")
+	}
+	v.Reason, v.Certain = c.byPriority(winner.Priority), c.about || c.fresh(c.Presence)
+	v.Before = v.Reason == SamePriority && c.before != nil && sameHolder(c.before.Record, winner)
+	if !v.Certain && v.Reason != HigherPriority {
+		v.Reason = Unknown // By what it says now it would have got it.
+	}
+	return true
+}
+
+// byPriority is why the worker lost the slot, by its priority and that of the winner.
+func (c *candidate) byPriority(winner int) Reason {
+	switch own := min(max(c.Effective, priority.Highest), priority.Lowest); {
 	case own > winner:
 		return HigherPriority
 	case own == winner:

@@ -12,13 +12,15 @@ import (
 	"fmt"
 	"net/http"
 
+	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease"
+	"github.com/slotlease/slotlease/workerlease/event"
 )
 
 // Worker is what is asked: a *workerlease.WorkerLease.
 type Worker interface {
 	Status() workerlease.Status
-	Holder() (workerlease.Holder, bool)
+	Holder() (event.Holder, bool)
 }
 
 var _ Worker = (*workerlease.WorkerLease)(nil)
@@ -28,12 +30,12 @@ type State int
 
 // The states.
 const (
-	// Healthy: the worker holds the lease, or knows who does, or who has claimed what comes next.
+	// Healthy: the worker holds the lease, or knows who does, or who has claimed what comes next, or that the job of
+	// the slot is done, or not due yet.
 	Healthy State = iota
-	// Degraded: it knows of no holder: nobody can lead, or the job of the slot is done, or one lease
-	// has ended and the next one begins in a moment.
+	// Degraded: it knows of no holder: nobody can lead, a job is overdue, or one lease has ended and the next one begins in a moment.
 	Degraded
-	// Unhealthy: it can't tell: it has stopped, is blocked, or the store doesn't answer; or its own code overruns,
+	// Unhealthy: it can't tell: it has stopped, is stuck or blocked, or the store doesn't answer; or its own code overruns,
 	// so that it claims nothing.
 	Unhealthy
 )
@@ -81,6 +83,10 @@ func Of(w Worker) Report {
 		r.Reason = r.Holder + " holds the lease"
 	case !s.Won.IsZero():
 		r.Reason = "has won the slot " + s.Won.String()
+	case s.StoreTime.Before(s.DoneUntil):
+		r.Reason = "the job of the slot is done, which ends at " + store.Format(s.DoneUntil)
+	case s.StoreTime.Before(s.Due) && s.Paused == "" && s.Ineligible == "":
+		r.Reason = "the job waits for a slot: it is to begin by " + store.Format(s.Due)
 	default:
 		r.State, r.Reason = Degraded, "knows of no holder"
 		if s.Paused != "" {
@@ -117,10 +123,10 @@ type Answer struct {
 	Workers []Report `json:"workers"`
 }
 
-// Live answers liveness probes: 503 if the code of a worker overruns its lease, which only a restart
-// mends, and 200 otherwise. A store that is down is no reason to restart.
+// Live answers liveness probes: 503 if a worker is stuck, or its code overruns its lease, which only a restart
+// mends (see workerlease.Status.Alive), and 200 otherwise. A store that is down is no reason to restart.
 func Live(workers ...Worker) http.Handler {
-	return handler(workers, func(w Worker) bool { return !w.Status().Overrunning })
+	return handler(workers, func(w Worker) bool { return w.Status().Alive() })
 }
 
 // Ready answers readiness probes: 503 if a worker is Unhealthy, and 200 otherwise, also for Degraded.

@@ -91,3 +91,35 @@ func TestProbesSayHowAWorkerIs(t *testing.T) {
 		check(0, b, ok, down, "unhealthy", "has stopped")
 	})
 }
+
+// Between two nightly runs nobody holds anything, and nothing is wrong.
+func TestAWorkerWhoseJobIsDoneIsHealthy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		w, err := workerlease.NewClient(memory.New(memory.Options{}), workerlease.ClientOptions{}).StartTask(ctx,
+			workerlease.Options{WorkerType: "job", LeaseInterval: 24 * time.Hour, WaitForBoundary: true, Job: &workerlease.Job{}},
+			func(context.Context, workerlease.Lease) error { return nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if code, state, why := probed(t, health.Ready(w)); code != http.StatusOK || state != "healthy" || !strings.Contains(why, "waits for a slot") {
+			t.Errorf("before its first slot, readiness is %d, %s: %s, want that the job waits for a slot", code, state, why)
+		}
+		time.Sleep(30 * time.Hour)
+		for range 100 {
+			time.Sleep(13 * time.Minute)
+			synctest.Wait()
+			if w.Status().Contending.Start.Sub(w.Status().StoreTime) < time.Minute {
+				continue // The next slot is about to be claimed.
+			}
+			if code, state, why := probed(t, health.Ready(w)); code != http.StatusOK || state != "healthy" || !strings.Contains(why, "the job of the slot is done") {
+				t.Fatalf("%v: readiness is %d, %s: %s, want that the job of the slot is done", w.Status().StoreTime, code, state, why)
+			}
+		}
+		cancel()
+		_ = w.StopLeasing(context.WithoutCancel(t.Context()))
+	})
+}

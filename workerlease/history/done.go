@@ -7,18 +7,23 @@ import (
 	"github.com/slotlease/slotlease/store"
 )
 
-// done marks the slot whose work is done as of a record: the one that ends at DoneUntil.
+// done marks the slot whose work is done as of a record.
 // It is the newest entry of that slot, or a missed slot that was made up for later.
 func (h *reader) done(r store.Record) {
 	if r.DoneUntil.IsZero() {
 		return
 	}
+	slot := h.doneSlot(r)
+	if e := h.term(); e != nil && r.Kind == store.KindDone && e.Record.Claim == r.Claim && e.Slot.Start.Before(slot.Start) && slot.Start.Before(e.Window.End) {
+		e.close(r) // Its run went on while the slot began.
+		return
+	}
 	for i, e := range slices.Backward(h.entries) {
-		if !e.Slot.End.Equal(r.DoneUntil) || e.State == Poison || e.Record.Seq != 0 && e.Record.Kind != store.KindGrant {
+		another := e.Count <= 1 && !slot.Start.IsZero() && !e.Slot.Start.Equal(slot.Start)
+		if !e.Slot.End.Equal(slot.End) || another || e.State == Poison || e.State == Skipped || e.Record.Seq != 0 && e.Record.Kind != store.KindGrant {
 			continue
 		}
 		if e.Count > 1 {
-			slot := h.doneSlot(r)
 			if !slot.Start.After(e.Slot.Start) {
 				return
 			}
@@ -33,7 +38,7 @@ func (h *reader) done(r store.Record) {
 	}
 	if r.Kind == store.KindDone {
 		// The grant or the gap that it is about was not read.
-		e := Entry{Slot: h.doneSlot(r), Count: 1}
+		e := Entry{Slot: slot, Count: 1}
 		e.close(r)
 		h.entries = append(h.entries, e)
 	}
@@ -49,10 +54,16 @@ func (e *Entry) close(r store.Record) {
 		e.Record, e.Window = r, slots.Slot{Start: r.WindowStart, End: r.WindowEnd}
 	}
 	e.DoneAt = r.ReadAt
+	if e.Cause == store.WorkerDied { // It was taken for dead, and lives.
+		e.Outcome, e.OutcomeKnown, e.Cause = store.Outcome{}, false, ""
+	}
 }
 
-// doneSlot is the slot that a record says is done.
+// doneSlot is the newest slot that is done by a record. Records of earlier versions say when it ends.
 func (h *reader) doneSlot(r store.Record) slots.Slot {
+	if done, _ := store.ParseDone(r.Done); !done.IsZero() {
+		return slots.Slot{Start: done.Start, End: done.End}
+	}
 	if schedule := h.scheduleOf(r); schedule != nil {
 		if slot := schedule.At(r.DoneUntil.Add(-1)); slot.End.Equal(r.DoneUntil) {
 			return slot

@@ -8,13 +8,16 @@ import (
 )
 
 // Head is the record that workers go by: the one that an operator names to override what is
-// in force (workerlease.OverrideOptions.Seq).
+// in force (operate.OverrideOptions.Seq).
 type Head struct {
 	// Record is the zero Record if there is none.
 	Record store.Record
 	// Stuck says that workers can't obey Record, and never supersede it: no record below it
 	// shows what is in force, and the first of the ledger has been trimmed.
 	Stuck bool
+	// Watched is how long workers watch Record before they supersede it, if they have slots as long
+	// as that of the newest record that they obey; 0 if they obey Record.
+	Watched time.Duration
 }
 
 // FindHead finds the record that workers go by at a store time, in what
@@ -23,5 +26,5 @@ type Head struct {
 // know it, as where all are [Poison].
 func FindHead(records []store.Record, limit int, now time.Time) (Head, bool) {
 	below, enough := machine.LookBelow(records, limit, exactly(now))
-	return Head{Record: below.Head, Stuck: below.Stuck}, enough
+	return Head{Record: below.Head, Stuck: below.Stuck, Watched: below.Watched}, enough
 }

@@ -143,11 +143,11 @@ func TestRead(t *testing.T) {
 		},
 		"a slot that was taken over in its middle": {
 			records: []store.Record{part(1, a, 0, 1), part(2, a, 1, 2), over(3, 2.1, 2.0625, 2.1, 3)}, now: minutes(2.5),
-			want: []string{"12:00 expired a -9.2s ×1 to 12:02:00 (to +2m0s)", "12:00 held b +2m3s (from +2m6s)"},
+			want: []string{"12:00 expired a -9.2s ×1 to 12:02:00 (to +2m0s, its worker fell silent)", "12:00 held b +2m3s (from +2m6s)"},
 		},
 		"taken over, and over": {
 			records: []store.Record{part(1, a, 0, 1), over(2, 1.1, 1.1, 1.1, 2), over(3, 1.1, 1.9, 2, 3)}, now: minutes(4.5),
-			want: []string{"12:00 expired a -9.2s (to +1m0s)", "12:00 expired b +1m6s ×1 to 12:03:00 (from +1m6s to +3m0s)"},
+			want: []string{"12:00 expired a -9.2s (to +1m0s, its worker fell silent)", "12:00 expired b +1m6s ×1 to 12:03:00 (from +1m6s to +3m0s, its worker fell silent)"},
 		},
 		"a term that goes on has a row for each slot": {
 			records: []store.Record{part(1, a, 0, 4), part(2, a, 4, 5), recordtest.NextSlot(3, a, 1, 5, 9), recordtest.NextSlot(4, a, 1, 9, 10), recordtest.NextSlot(5, a, 2, 10, 14)}, now: minutes(9.9),
@@ -159,11 +159,11 @@ func TestRead(t *testing.T) {
 		},
 		"taken over, and released": {
 			records: []store.Record{part(1, a, 0, 1), over(2, 1.1, 1.1, 1.1, 5), releaseOf(over(2, 1.1, 1.1, 1.1, 5), 3, minutes(3))}, now: minutes(4.5),
-			want: []string{"12:00 expired a -9.2s (to +1m0s)", "12:00 released b +1m6s released 12:03:00 (from +1m6s, at +3m0s)"},
+			want: []string{"12:00 expired a -9.2s (to +1m0s, its worker fell silent)", "12:00 released b +1m6s released 12:03:00 (from +1m6s, at +3m0s)"},
 		},
 		"an extension is all that was read": {
 			records: []store.Record{part(8, a, 2, 3), part(9, a, 3, 4)}, now: minutes(4.5),
-			want: []string{"12:00 expired a ×1 to 12:04:00 (from before +2m0s to +4m0s)"},
+			want: []string{"12:00 expired a ×1 to 12:04:00 (from before +2m0s to +4m0s, its worker fell silent)"},
 		},
 		"a record of another kind between two extensions": {
 			records: []store.Record{part(1, a, 0, 1), changed(part(2, a, 1, 1), func(r *store.Record) { r.Kind = "audit" }), part(3, a, 1, 2)}, now: minutes(1.5),
@@ -171,7 +171,7 @@ func TestRead(t *testing.T) {
 		},
 		"two terms of one worker in a slot": {
 			records: []store.Record{part(1, a, 0, 1), changed(part(2, a, 1.5, 5), func(r *store.Record) { r.Claim, r.Token = "again", minutes(1.5).UnixMilli() })}, now: minutes(2),
-			want: []string{"12:00 expired a -9.2s (to +1m0s)", "12:00 held a -9.2s (from +1m30s)"},
+			want: []string{"12:00 expired a -9.2s (to +1m0s, its worker fell silent)", "12:00 held a -9.2s (from +1m30s)"},
 		},
 		"a year of gaps is counted up to a bound": {
 			records: []store.Record{a}, now: noon.AddDate(1, 0, 0),
@@ -187,7 +187,7 @@ func TestRead(t *testing.T) {
 		},
 		"done by the worker that took over": {
 			records: []store.Record{part(1, a, 0, 1), over(2, 1.1, 1.1, 1.1, 2), doneBy(over(2, 1.1, 1.1, 1.1, 2), 3, a.SlotEnd, minutes(1.5))}, now: minutes(4),
-			want: []string{"12:00 expired a -9.2s (to +1m0s)", "12:00 done b +1m6s (from +1m6s, at +1m30s)"},
+			want: []string{"12:00 expired a -9.2s (to +1m0s, its worker fell silent)", "12:00 done b +1m6s (from +1m6s, at +1m30s)"},
 		},
 		"done, and released on the way out": {
 			records: []store.Record{a, doneBy(a, 2, a.SlotEnd, minutes(1)), changed(releaseOf(a, 3, minutes(1.1)), func(r *store.Record) { r.DoneUntil = a.SlotEnd })}, now: minutes(4),
@@ -249,7 +249,7 @@ func TestTheStructuredFieldsSayWhatTheNoteDoes(t *testing.T) {
 	want := []history.Entry{
 		{
 			Slot: slots.Slot{Start: recordtest.Noon, End: recordtest.Minutes(5)}, State: history.Expired, Count: 1, Record: a,
-			Window: slots.Slot{Start: recordtest.Noon, End: recordtest.Minutes(1)}, Attempt: 1, Claimed: -9234 * time.Millisecond, ClaimKnown: true,
+			Window: slots.Slot{Start: recordtest.Noon, End: recordtest.Minutes(1)}, Attempt: 1, Claimed: -9234 * time.Millisecond, ClaimKnown: true, Cause: store.WorkerDied,
 		},
 		{
 			Slot: slots.Slot{Start: recordtest.Noon, End: recordtest.Minutes(5)}, State: history.Done, Count: 1, Record: b,

@@ -10,11 +10,21 @@ import (
 )
 
 const (
-	// MaxMissed bounds how many missed slots in a row are counted.
+	// MaxMissed bounds how many slots in a row that nobody claimed are counted.
 	MaxMissed = 10_000
-	// missedEntries is how many missed slots in a row have an entry each.
-	missedEntries = 3
+	// missedEntries and skippedEntries are how many missed, and skipped, slots in a row have an entry each.
+	missedEntries, skippedEntries = 3, 20
 )
+
+// OtherSlot is the slot in which that of a grant starts by the schedule that the grant names, as this program
+// has it, and whether it is another one: then its writer has another release of the tz database.
+func OtherSlot(r store.Record) (ours slots.Slot, differs bool) {
+	schedule, err := slots.Parse(r.Schedule)
+	if err != nil {
+		return slots.Slot{}, false
+	}
+	return machine.OtherSlot(schedule, r)
+}
 
 // scheduleOf is the schedule by which slots next to a record are found, nil if it can't
 // be read.
@@ -32,31 +42,57 @@ func (h *reader) scheduleOf(r store.Record) slots.Schedule {
 // gap adds the slots between the newest grant and a time that nobody claimed, by the
 // schedule of a record.
 func (h *reader) gap(by store.Record, until time.Time) {
-	since := h.newest.WindowEnd
-	if h.newest.Seq == 0 {
-		return
-	}
 	schedule := h.scheduleOf(by)
-	if schedule == nil {
+	if h.gaps.Newest.Seq == 0 || schedule == nil {
 		return
 	}
-	var missed []Entry
-	n := 0
-	for slot := range gap.Slots(schedule, since, until) {
-		n++
-		switch {
-		case n > MaxMissed:
-			missed[0].More = true
-			h.entries = append(h.entries, missed[0])
+	alike, n := 0, 0 // of the last ones in a row, and all
+	for slot := range h.gaps.Unclaimed(schedule, until) {
+		last := len(h.entries) - 1
+		if n++; n > MaxMissed {
+			h.entries[last].More = true
 			return
-		case n <= missedEntries:
-			missed = append(missed, Entry{Slot: slot, State: Missed, Count: 1})
+		}
+		e, each := unclaimed(slot), missedEntries
+		if e.State == Skipped {
+			each = skippedEntries
+		}
+		if alike > 0 && !e.sameGap(h.entries[last]) {
+			alike = 0
+		}
+		switch alike++; {
+		case alike <= each:
+			h.entries = append(h.entries, e)
+		case alike == each+1:
+			last -= each - 1
+			h.entries = h.entries[:last+1]
+			fallthrough
 		default:
-			missed = missed[:1]
-			missed[0].Slot.End, missed[0].Count = slot.End, n
+			h.entries[last].Slot.End, h.entries[last].Count = slot.End, alike
 		}
 	}
-	h.entries = append(h.entries, missed...)
+}
+
+// unclaimed is the entry of a slot that nobody claimed.
+func unclaimed(slot gap.Slot) Entry {
+	e := Entry{Slot: slot.Slot, State: Missed, Count: 1, Order: slot.Pause}
+	if e.Order == nil {
+		e.Order = slot.Drain
+	}
+	if r := slot.Run; r != nil {
+		e.State, e.Order = Skipped, nil
+		e.Record, e.RunsFor, e.RunsSince = r.Grant, slots.Slot{Start: r.Grant.SlotStart, End: r.Grant.SlotEnd}, r.Since()
+	}
+	if e.Order != nil {
+		e.Order = new(*e.Order) // It ends earlier, as the reader may yet learn.
+	}
+	return e
+}
+
+// sameGap reports that two slots in a row were not claimed for the same reason.
+func (e Entry) sameGap(before Entry) bool {
+	sameOrder := (e.Order == nil) == (before.Order == nil) && (e.Order == nil || *e.Order == *before.Order)
+	return e.State == before.State && e.RunsFor == before.RunsFor && sameOrder && e.Record.Claim == before.Record.Claim
 }
 
 // block marks the newest entry if the newest record that can be obeyed leaves nothing to
@@ -64,8 +100,8 @@ func (h *reader) gap(by store.Record, until time.Time) {
 // and lead on.
 func (h *reader) block() {
 	until := h.below.WindowEnd
-	if h.jobs && h.below.DoneUntil.After(until) {
-		until = h.below.DoneUntil
+	if done := h.below.DoneBefore(); h.jobs && done.After(until) {
+		until = done
 	}
 	if n := len(h.entries); n > 0 && until.After(machine.BlocksAfter(h.below, h.schedule, h.now)) {
 		h.entries[n-1].BlocksUntil, h.entries[n-1].BlockedBy = until, h.below.Seq
@@ -74,16 +110,22 @@ func (h *reader) block() {
 
 // current adds the slot that is under way, if nobody has claimed it.
 func (h *reader) current() {
-	if h.now.Before(h.newest.WindowEnd) {
-		return
-	}
-	schedule := h.scheduleOf(h.newest)
+	newest := h.gaps.Newest
+	schedule := h.scheduleOf(newest)
 	if schedule == nil {
 		return
 	}
 	slot := schedule.At(h.now)
-	if slot.IsZero() || slot.Start.Before(h.newest.WindowEnd) {
+	if slot.IsZero() || slot.Start.Before(h.gaps.Since) {
 		return
 	}
-	h.entries = append(h.entries, Entry{Slot: slot, State: Free, Count: 1})
+	e := unclaimed(h.gaps.Judge(slot))
+	switch {
+	case e.State == Skipped:
+	case !gap.Late(newest) && (h.now.Before(newest.WindowEnd) || slot.Start.Before(newest.WindowEnd)):
+		return
+	default:
+		e = Entry{Slot: slot, State: Free, Count: 1}
+	}
+	h.entries = append(h.entries, e)
 }

@@ -29,12 +29,14 @@ func (e Entry) note() string {
 		return e.Defect
 	case e.Count > 1 && e.More:
 		return fmt.Sprintf("and more: only %d were counted; %d slots", MaxMissed, e.Count)
-	case e.Count > 1:
-		return fmt.Sprintf("%d slots", e.Count)
+	case e.State == Missed || e.State == Skipped:
+		return e.unclaimedNote()
 	case e.State == Done:
 		return e.part(e.DoneAt)
 	case e.State == Released && !e.ReleasedAt.After(e.Window.Start.Add(time.Millisecond)):
 		return "before it began"
+	case e.State == Released && e.Unbegun:
+		return strings.TrimPrefix(e.part(time.Time{})+", never begun", ", ")
 	case e.State == Released:
 		return e.part(e.ReleasedAt)
 	case e.State == Overridden:
@@ -56,6 +58,21 @@ func (e Entry) note() string {
 	return e.Record.Metadata
 }
 
+// unclaimedNote says of a slot that nobody claimed how many there are, and why.
+func (e Entry) unclaimedNote() string {
+	var words []string
+	if e.Count > 1 {
+		words = append(words, fmt.Sprintf("%d slots", e.Count))
+	}
+	switch {
+	case e.State == Skipped:
+		words = append(words, "still running since "+e.RunsSince.UTC().Format(time.RFC3339))
+	case e.Order != nil:
+		words = append(words, e.Order.String())
+	}
+	return strings.Join(words, ", ")
+}
+
 // part notes from when the lease had the slot, up to when, what came of the work, and when it was
 // released, overridden or done.
 func (e Entry) part(at time.Time) string {
@@ -65,9 +82,12 @@ func (e Entry) part(at time.Time) string {
 		if e.Partial {
 			from = "from before "
 		}
+		if e.CaughtUp() {
+			from = "late, " + from
+		}
 		words = append(words, from+Relative(late))
 	}
-	if e.State == Expired && e.Window.End.Before(e.Slot.End) {
+	if (e.State == Expired || e.Silent()) && e.Window.End.Before(e.Slot.End) {
 		words = append(words, "to "+Relative(e.Window.End.Sub(e.Slot.Start)))
 	}
 	text := strings.Join(words, " ")
@@ -76,6 +96,16 @@ func (e Entry) part(at time.Time) string {
 			text += ", "
 		}
 		text += came
+	}
+	over := ""
+	switch by := e.Overran(e.Window.End); {
+	case by > 0 && e.State == Held:
+		over = "runs on after its slot"
+	case by > 0:
+		over = duration(by) + " longer than its slot"
+	}
+	if over != "" {
+		text = strings.TrimPrefix(text+", "+over, ", ")
 	}
 	if at.IsZero() || e.Slot.Start.IsZero() {
 		return text

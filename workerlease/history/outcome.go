@@ -9,6 +9,7 @@ import (
 
 	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/workerlease/internal/gap"
 )
 
 // outcome attaches what a record says of the work of a slot to the entry of the term under which that was
@@ -22,7 +23,11 @@ func (h *reader) outcome(r store.Record) (attached bool) {
 	if e == nil {
 		return false
 	}
-	e.Outcome, e.OutcomeKnown = o, true
+	lives := e.State == Done || e.State == Released || e.OutcomeKnown && e.Cause != store.WorkerDied
+	if o.Cause == store.WorkerDied && lives {
+		return true // While the store stood still, another worker took it for dead.
+	}
+	e.Outcome, e.OutcomeKnown, e.Cause = o, true, o.Cause
 	return true
 }
 
@@ -60,25 +65,47 @@ func (h *reader) tell(r store.Record) {
 	e := ofRecord(r, State(r.Kind))
 	if o, ok := r.Outcome(); ok {
 		e.Slot = slots.Slot{Start: o.SlotStart, End: o.SlotEnd}
-		e.Outcome, e.OutcomeKnown, e.Attempt = o, true, o.Attempt
+		e.Outcome, e.OutcomeKnown, e.Cause, e.Attempt = o, true, o.Cause, o.Attempt
 	}
 	h.entries = append(h.entries, e)
 }
 
-// fail marks the entries whose work has failed, and whose slot has come to nothing better since.
+// fail marks the entries whose work has failed, and whose slot has come to nothing better since. A worker that says
+// nothing of a job up to the end of its lease has died.
 func (h *reader) fail() {
 	better := map[int64]bool{} // by the end of the slot
 	for i := range slices.Backward(h.entries) {
 		e := &h.entries[i]
 		slot := e.Slot.End.UnixMilli()
-		failed := e.OutcomeKnown && e.Outcome.Result == store.Failed
+		if e.granted() && e.State == Expired && e.Attempt > 0 && !e.OutcomeKnown && !h.now.Before(gap.SaidBy(e.Slot, e.Window.End)) {
+			e.Cause = store.WorkerDied
+		}
+		failed := e.OutcomeKnown && e.Outcome.Result == store.Failed || e.Cause == store.WorkerDied
 		switch {
+		case e.State == Skipped:
 		case e.State == Done, e.OutcomeKnown && !failed:
 			better[slot] = true
 		case failed && !better[slot]:
 			e.State = Failed
 		}
 	}
+}
+
+// Holds reports that the holder of an entry has its lease at a time: it is in force, and there is work to do
+// under it. A worker whose job is done holds nothing any more.
+func (e Entry) Holds(at time.Time) bool {
+	done := e.State == Done && !at.Before(e.DoneAt) // DoneAt is zero if it isn't known.
+	return !done && e.InForce(at)
+}
+
+// Holder is the entry whose lease is held at a time; false if there is none. All that shows who holds goes by this.
+func Holder(entries []Entry, at time.Time) (Entry, bool) {
+	for _, e := range slices.Backward(entries) {
+		if e.Holds(at) {
+			return e, true
+		}
+	}
+	return Entry{}, false
 }
 
 // InForce reports that the lease of an entry is in force at a time, whatever has come of its work.
@@ -89,6 +116,15 @@ func (e Entry) InForce(at time.Time) bool {
 
 // outcomeNote says what came of the work: "done in 4m2s", "exit code 3 after 12s".
 func (e Entry) outcomeNote() string {
+	if e.Cause == store.WorkerDied {
+		if e.Outcome.GivenUp {
+			return "its worker died, given up"
+		}
+		return "its worker died"
+	}
+	if e.Silent() {
+		return "its worker fell silent"
+	}
 	if !e.OutcomeKnown {
 		return ""
 	}
@@ -104,7 +140,10 @@ func (e Entry) outcomeNote() string {
 		return ""
 	}
 	text := "failed"
-	if o.Exited {
+	switch {
+	case o.Cause != "":
+		text = string(o.Cause)
+	case o.Exited:
 		text = fmt.Sprintf("exit code %d", o.ExitCode)
 	}
 	if took != "" {
@@ -113,7 +152,7 @@ func (e Entry) outcomeNote() string {
 	if o.GivenUp {
 		text += ", given up"
 	}
-	if line := firstLine(o.Error); line != "" && !o.Exited {
+	if line := firstLine(o.Error); line != "" && !o.Exited && o.Cause == "" {
 		text += ": " + line
 	}
 	return text

@@ -28,14 +28,14 @@ func TestReadOfPoisonAndOverrides(t *testing.T) {
 		},
 		"slots of jobs that a stranger says are done": {
 			records: []store.Record{changed(a, func(r *store.Record) { r.Attempt = 1 }), changed(b, func(r *store.Record) { r.DoneUntil = r.WindowEnd.AddDate(0, 0, 30) })}, now: minutes(6),
-			want: []string{"12:00 expired a -9.2s", "12:05 held b -9.2s (nothing to claim until 2026-04-01T12:10:00.000Z)"},
+			want: []string{"12:00 failed a -9.2s (its worker died)", "12:05 held b -9.2s (nothing to claim until 2026-04-01T12:10:00.000Z)"},
 		},
 		"slots that are done long before, of workers without jobs": {
 			records: []store.Record{
 				changed(a, func(r *store.Record) { r.Attempt, r.DoneUntil = 1, minutes(0).AddDate(0, 0, 30) }),
 				changed(b, func(r *store.Record) { r.DoneUntil = minutes(0).AddDate(0, 0, 30) }),
 			}, now: minutes(6),
-			want: []string{"12:00 expired a -9.2s", "12:05 held b -9.2s"},
+			want: []string{"12:00 failed a -9.2s (its worker died)", "12:05 held b -9.2s"},
 		},
 		"a long slot of a schedule that this version can't read": {
 			records: []store.Record{changed(a, func(r *store.Record) {

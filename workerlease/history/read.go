@@ -6,9 +6,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/slotlease/slotlease/internal/ledger"
 	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/store"
-	"github.com/slotlease/slotlease/workerlease/internal/machine"
 	"github.com/slotlease/slotlease/workerlease/internal/timeline"
 )
 
@@ -27,17 +27,17 @@ import (
 // records: a change of schedule then shows, but slots between records with a schedule
 // that [slots.Parse] doesn't know are not shown as missed.
 func Read(records []store.Record, now time.Time, schedule slots.Schedule) []Entry {
-	h := reader{now: now, schedule: schedule}
-	ordered := slices.Collect(oldestFirst(records))
-	reached := len(ordered) - unreachable(ordered, now)
+	h := reader{now: now, schedule: schedule, entries: make([]Entry, 0, len(records))}
+	newest, ordered := bothWays(records)
+	reached := len(ordered) - unreachable(newest, now)
 	for _, r := range ordered[:reached] {
 		h.take(r)
 	}
 	for _, r := range ordered[reached:] {
 		h.passOver(r)
 	}
-	if h.newest.Seq != 0 {
-		h.gap(h.newest, now)
+	if h.gaps.Newest.Seq != 0 {
+		h.gap(h.gaps.Newest, now)
 		h.current()
 	}
 	h.block()
@@ -45,24 +45,20 @@ func Read(records []store.Record, now time.Time, schedule slots.Schedule) []Entr
 	return h.entries
 }
 
-// oldestFirst are records in the order in which they were appended.
-func oldestFirst(records []store.Record) func(yield func(store.Record) bool) {
+// bothWays are records with the newest first, and in the order in which they were appended.
+func bothWays(records []store.Record) (newest, ordered []store.Record) {
 	var keyed []int64
 	for _, r := range records {
 		if r.Seq != 0 {
 			keyed = append(keyed, r.Seq)
 		}
 	}
+	other := slices.Clone(records)
+	slices.Reverse(other)
 	if len(keyed) > 1 && keyed[0] < keyed[len(keyed)-1] {
-		return slices.Values(records)
+		return other, records
 	}
-	return func(yield func(store.Record) bool) {
-		for _, r := range slices.Backward(records) {
-			if !yield(r) {
-				return
-			}
-		}
-	}
+	return records, other
 }
 
 func (h *reader) take(r store.Record) {
@@ -73,14 +69,16 @@ func (h *reader) take(r store.Record) {
 		return
 	}
 	h.below = r
+	h.gaps.Hear(r)
 	switch r.Kind {
 	case store.KindGrant:
 		h.countJobs(r)
-		h.gap(r, r.SlotStart)
+		if !r.Triggered() {
+			h.gap(r, r.SlotStart)
+		}
 		if !h.extend(r) {
 			h.grant(r)
 		}
-		h.newest = r
 	case store.KindRelease:
 		h.release(r)
 	case store.KindOutcome:
@@ -95,9 +93,13 @@ func (h *reader) take(r store.Record) {
 			h.entries = append(h.entries, ofRecord(r, State(r.Kind)))
 		}
 	}
-	if !r.DoneUntil.Equal(h.doneUntil) {
+	h.gaps.Take(r)
+	if !r.DoneUntil.Equal(h.doneUntil) || r.Done != "" && r.Done != h.doneText {
 		h.done(r)
-		h.doneUntil = r.DoneUntil
+		h.doneUntil, h.doneText = r.DoneUntil, cmp.Or(r.Done, h.doneText)
+	}
+	if e := h.term(); r.Kind == store.KindDone && r.Triggered() && e != nil && e.Record.Claim == r.Claim {
+		e.close(r)
 	}
 	if r.Kind == store.KindDone || r.Kind == store.KindRelease {
 		h.outcome(r)
@@ -118,15 +120,12 @@ func (h *reader) passOver(r store.Record) {
 	h.entries = append(h.entries, e)
 }
 
-// unreachable is how many of the newest records, which come last, stand above a free key, and
-// those without a key among them.
-func unreachable(ordered []store.Record, now time.Time) (n int) {
-	newest := slices.Clone(ordered)
-	slices.Reverse(newest)
+// unreachable is how many of the newest records stand above a free key, and those without a key among them.
+func unreachable(newest []store.Record, now time.Time) (n int) {
 	for len(newest) > 0 && newest[0].Seq == 0 {
 		n, newest = n+1, newest[1:]
 	}
-	if above := machine.AboveFreeKey(newest, exactly(now)); above > 0 {
+	if above := ledger.At(now).Unreachable(newest, false); above > 0 {
 		return n + above
 	}
 	return 0
@@ -139,7 +138,7 @@ func defect(below, r store.Record, now time.Time) string {
 	if r.Seq == 0 {
 		return cmp.Or(r.Defect, "no key")
 	}
-	err := machine.Unfit(below, r, now)
+	err := ledger.At(now).Unfit(below, r)
 	if err == nil {
 		return ""
 	}

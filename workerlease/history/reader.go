@@ -6,6 +6,7 @@ import (
 
 	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/workerlease/internal/gap"
 )
 
 // reader reads records one after the other, the oldest first.
@@ -13,10 +14,11 @@ type reader struct {
 	now      time.Time
 	schedule slots.Schedule // nil: the records'
 	entries  []Entry
-	// newest is the newest grant so far, and doneUntil that of the newest record.
-	newest    store.Record
+	gaps     gap.Finder
+	// doneUntil and doneText are those of the newest record that had them.
 	below     store.Record // the newest record that can be obeyed
 	doneUntil time.Time
+	doneText  string
 	// jobs says that the workers run jobs, as far as their grants show it.
 	jobs bool
 	// parsed is the schedule that was read last.
@@ -30,6 +32,9 @@ type reader struct {
 func (h *reader) grant(r store.Record) {
 	e := ofRecord(r, "")
 	e.Attempt = r.Attempt
+	if r.Triggered() {
+		e.Order = triggerOf(r)
+	}
 	if e.Slot.Start.IsZero() || !e.Slot.Start.Before(e.Slot.End) {
 		e.Slot = e.Window
 	}
@@ -38,13 +43,24 @@ func (h *reader) grant(r store.Record) {
 	}
 	// An extension alone doesn't show how the lease began: its token is that of the
 	// beginning.
-	first := h.newest.Seq == 0
+	first := h.gaps.Newest.Seq == 0
 	e.Partial = first && r.WindowStart.After(e.Slot.Start) && r.Token < r.WindowStart.UnixMilli()
 	if !r.FixedAt.IsZero() && !e.Partial {
 		e.Claimed, e.ClaimKnown = r.FixedAt.Sub(e.Slot.Start), true
 	}
 	e.judge(h.now)
 	h.entries = append(h.entries, e)
+}
+
+// triggerOf is the order of an operator by which a run was granted beside the slots, nil if the record doesn't have it.
+func triggerOf(r store.Record) *store.Order {
+	orders, _ := store.ParseOrders(r.Orders)
+	for i, o := range orders {
+		if o.Kind == store.OrderTrigger && o.At.Equal(r.SlotStart) {
+			return &orders[i]
+		}
+	}
+	return nil
 }
 
 // countJobs takes in whether a grant is for a job. If it isn't, and repeats what is done, no
@@ -83,17 +99,21 @@ func (h *reader) extend(r store.Record) bool {
 }
 
 // release marks the entries of the term that a record releases: the newest, and the one
-// before if the term was to go on into the next slot.
+// before if the term was to go on into the next slot. One that takes the attempt back says so even when the lease is over, and
+// whoever has taken its worker for dead meanwhile.
 func (h *reader) release(r store.Record) {
 	for i := range slices.Backward(h.entries) {
 		e := &h.entries[i]
 		if !e.granted() {
 			continue
 		}
-		if e.Record.Claim != r.Claim || !r.WindowStart.Before(e.Window.End) {
+		unbegun := r.Attempt < e.Attempt
+		if e.Record.Claim != r.Claim || !r.WindowStart.Before(e.Window.End) && !unbegun {
 			return
 		}
-		e.ReleasedAt = r.WindowStart
+		if e.ReleasedAt, e.Unbegun = r.WindowStart, unbegun; e.Cause == store.WorkerDied {
+			e.Outcome, e.OutcomeKnown, e.Cause = store.Outcome{}, false, ""
+		}
 		if e.State != Done { // Nobody waits for the rest of a lease whose work is done.
 			e.State = Released
 		}
@@ -102,9 +122,6 @@ func (h *reader) release(r store.Record) {
 
 // override marks the entries of all terms that a record overrides: whatever was not over.
 func (h *reader) override(r store.Record) {
-	if h.newest.WindowEnd.After(r.WindowStart) {
-		h.newest.WindowEnd = r.WindowStart // From there on, slots were free.
-	}
 	for i := range slices.Backward(h.entries) {
 		e := &h.entries[i]
 		if !e.granted() || !r.WindowStart.Before(e.Window.End) || !e.ReleasedAt.IsZero() || !e.OverriddenAt.IsZero() {

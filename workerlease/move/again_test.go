@@ -13,6 +13,7 @@ import (
 	"github.com/slotlease/slotlease/store/memory"
 	"github.com/slotlease/slotlease/workerlease"
 	"github.com/slotlease/slotlease/workerlease/move"
+	"github.com/slotlease/slotlease/workerlease/operate"
 )
 
 // mail are the options of moves of the fleet's worker type.
@@ -22,9 +23,7 @@ var mail = move.Options{WorkerType: "mail", Reason: "a test"}
 func pauseIn(t *testing.T, l store.Ledger) string {
 	t.Helper()
 	records, stamp, err := l.Tail(t.Context(), "mail", 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, r := range records {
 		for _, o := range r.OrdersAt(stamp.Time) {
 			if o.Kind == store.OrderPause {
@@ -48,9 +47,7 @@ func TestARepeatedMoveDoesNotResumeAStoreThatWasMovedOnFrom(t *testing.T) {
 		f.start(t, "a", a.Handle(), 1, workerlease.Options{})
 		time.Sleep(2*time.Minute + 10*time.Second)
 		for _, step := range [][2]*memory.Ledger{{a, b}, {b, c}} {
-			if _, err := move.Move(t.Context(), step[0], step[1], mail); err != nil {
-				t.Fatal(err)
-			}
+			moves(t, step[0], step[1], mail)
 		}
 		f.start(t, "b", b.Handle(), 1, workerlease.Options{})
 		f.start(t, "c", c.Handle(), 1, workerlease.Options{})
@@ -69,40 +66,32 @@ func TestARepeatedMoveDoesNotResumeAStoreThatWasMovedOnFrom(t *testing.T) {
 func TestAMoveEndsNoPauseOfAnOperator(t *testing.T) {
 	pause := func(t *testing.T, l store.Ledger) {
 		t.Helper()
-		if _, err := workerlease.Pause(t.Context(), l, workerlease.PauseOptions{WorkerType: "mail", For: time.Hour, Reason: "repairs"}); err != nil {
-			t.Fatal(err)
-		}
+		_, err := operate.On(l).Give(t.Context(), operate.Order{Kind: store.OrderPause, WorkerType: "mail", For: time.Hour, Reason: "repairs"})
+		must(t, err)
 	}
 	for name, c := range map[string]struct {
 		before, after bool // when the operator pauses
 		back          bool // it is moved back
 	}{"before it is moved": {before: true}, "after it was moved": {after: true}, "and it is moved back": {after: true, back: true}} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				from, to := memory.New(memory.Options{}), memory.New(memory.Options{})
-				var f fleet
-				f.start(t, "old", from.Handle(), 1, workerlease.Options{})
-				time.Sleep(2 * time.Minute)
-				paused := from
-				if c.before {
-					pause(t, from)
-				}
-				if c.after {
-					if _, err := move.Move(t.Context(), from, to, mail); err != nil {
-						t.Fatal(err)
-					}
-					pause(t, to)
-					paused = to
-				}
-				source, target := from, to
-				if c.back {
-					source, target = to, from
-				}
-				_, err := move.Move(t.Context(), source, target, mail)
-				if got := pauseIn(t, paused); !errors.Is(err, move.ErrPaused) || !strings.Contains(got, "repairs") {
-					t.Errorf("Move() = %v, and the pause is %q, want ErrPaused, and that of the operator", err, got)
-				}
-			})
+		bubble(t, name, func(t *testing.T) {
+			_, from, to := leased(t, 1, workerlease.Options{}, 2*time.Minute)
+			paused := from
+			if c.before {
+				pause(t, from)
+			}
+			if c.after {
+				moves(t, from, to, mail)
+				pause(t, to)
+				paused = to
+			}
+			source, target := from, to
+			if c.back {
+				source, target = to, from
+			}
+			_, err := move.Move(t.Context(), source, target, mail)
+			if got := pauseIn(t, paused); !errors.Is(err, move.ErrPaused) || !strings.Contains(got, "repairs") {
+				t.Errorf("Move() = %v, and the pause is %q, want ErrPaused, and that of the operator", err, got)
+			}
 		})
 	}
 }
@@ -110,38 +99,33 @@ func TestAMoveEndsNoPauseOfAnOperator(t *testing.T) {
 func TestAMoveThatIsGivenUpLeavesTheSecondStorePaused(t *testing.T) {
 	for name, end := range map[string]func(ctx context.Context, l store.Ledger) error{
 		"by resume": func(ctx context.Context, l store.Ledger) error {
-			_, err := workerlease.Resume(ctx, l, workerlease.ResumeOptions{WorkerType: "mail"})
+			_, err := operate.On(l).End(ctx, operate.Order{WorkerType: "mail"})
 			return err
 		},
 		"by a pause that is shorter": func(ctx context.Context, l store.Ledger) error {
-			_, err := workerlease.Pause(ctx, l, workerlease.PauseOptions{WorkerType: "mail", For: time.Second})
+			_, err := operate.On(l).Give(ctx, operate.Order{Kind: store.OrderPause, WorkerType: "mail", For: time.Second})
 			return err
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				from, to := memory.New(memory.Options{}), memory.New(memory.Options{})
-				var f fleet
-				f.start(t, "old", from.Handle(), 2, workerlease.Options{})
-				time.Sleep(2*time.Minute + 10*time.Second)
-				o := mail
-				var ended atomic.Bool
-				o.Told = func(p move.Progress) {
-					if p.Step == move.StepWait && !ended.Swap(true) {
-						f.start(t, "new", to.Handle(), 2, workerlease.Options{})
-						if err := end(t.Context(), from); err != nil {
-							t.Error(err)
-						}
+		bubble(t, name, func(t *testing.T) {
+			f, from, to := leased(t, 2, workerlease.Options{}, 2*time.Minute+10*time.Second)
+			o := mail
+			var ended atomic.Bool
+			o.Told = func(p move.Progress) {
+				if p.Step == move.StepWait && !ended.Swap(true) {
+					f.start(t, "new", to.Handle(), 2, workerlease.Options{})
+					if err := end(t.Context(), from); err != nil {
+						t.Error(err)
 					}
 				}
-				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
-				defer cancel()
-				_, err := move.Move(ctx, from, to, o)
-				time.Sleep(5 * time.Minute)
-				if !errors.Is(err, move.ErrGivenUp) || pauseIn(t, to) == "" || f.overlapped() {
-					t.Errorf("Move() that is given up = %v, with the pause %q on the second store, two at once: %v; want ErrGivenUp, a pause, and never two", err, pauseIn(t, to), f.overlapped())
-				}
-			})
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+			defer cancel()
+			_, err := move.Move(ctx, from, to, o)
+			time.Sleep(5 * time.Minute)
+			if !errors.Is(err, move.ErrGivenUp) || pauseIn(t, to) == "" || f.overlapped() {
+				t.Errorf("Move() that is given up = %v, with the pause %q on the second store, two at once: %v; want ErrGivenUp, a pause, and never two", err, pauseIn(t, to), f.overlapped())
+			}
 		})
 	}
 }
@@ -167,10 +151,7 @@ func (l *late) Append(ctx context.Context, r store.Record) error {
 // A worker of the second store has looked at its ledger before the pause was there, and appends afterwards.
 func TestAClaimOnTheSecondStoreWhileItIsPausedIsNotPassedOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		from, to := memory.New(memory.Options{}), memory.New(memory.Options{})
-		var f fleet
-		f.start(t, "old", from.Handle(), 1, workerlease.Options{})
-		time.Sleep(2*time.Minute + 50*time.Second)
+		f, from, to := leased(t, 1, workerlease.Options{}, 2*time.Minute+50*time.Second)
 		o := mail
 		o.Told = func(p move.Progress) {
 			if p.Step == move.StepPause {
@@ -182,18 +163,15 @@ func TestAClaimOnTheSecondStoreWhileItIsPausedIsNotPassedOver(t *testing.T) {
 		if own, _ := to.Get(t.Context(), "mail", 1); own.InstanceID != "new0" {
 			t.Fatalf("record 1 on the second store is of %q, want one of its own", own.InstanceID)
 		}
-		if !errors.Is(err, move.ErrUsed) || pauseIn(t, to) == "" {
-			t.Errorf("Move() onto a store where a worker has claimed meanwhile = %v, with the pause %q, want ErrUsed, and a pause", err, pauseIn(t, to))
+		if !errors.Is(err, move.ErrUsed) || pauseIn(t, from) != "" || pauseIn(t, to) != "" {
+			t.Errorf("Move() onto a store where a worker has claimed meanwhile = %v, with the pauses %q and %q, want ErrUsed, and none", err, pauseIn(t, from), pauseIn(t, to))
 		}
 	})
 }
 
 func TestAClaimThatComesLateOnTheSecondStoreIsLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		from, to := memory.New(memory.Options{}), memory.New(memory.Options{})
-		var f fleet
-		f.start(t, "old", from.Handle(), 1, workerlease.Options{})
-		time.Sleep(2*time.Minute + 50*time.Second)
+		f, from, to := leased(t, 1, workerlease.Options{}, 2*time.Minute+50*time.Second)
 		o := mail
 		o.Told = func(p move.Progress) {
 			if p.Step == move.StepPause {
@@ -201,9 +179,7 @@ func TestAClaimThatComesLateOnTheSecondStoreIsLost(t *testing.T) {
 				time.Sleep(6 * time.Second)
 			}
 		}
-		if _, err := move.Move(t.Context(), from, to, o); err != nil {
-			t.Fatal(err)
-		}
+		moves(t, from, to, o)
 		time.Sleep(3 * time.Minute)
 		f.check(t, 3)
 	})
@@ -213,12 +189,10 @@ func TestWhatIsDoneIsMovedThoughItWasRecordedLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		from, to := memory.New(memory.Options{}), memory.New(memory.Options{})
 		var f fleet
-		f.start(t, "old", &late{Ledger: from.Handle(), kind: store.KindDone, slot: 2, by: 12 * time.Second, most: 1}, 1, workerlease.Options{Job: &workerlease.Job{RunMissed: true}})
+		f.start(t, "old", &late{Ledger: from.Handle(), kind: store.KindDone, slot: 2, by: 12 * time.Second, most: 1}, 1, workerlease.Options{Job: &workerlease.Job{CatchUp: workerlease.CatchUpNewest}})
 		time.Sleep(2*time.Minute + 10*time.Second)
-		if _, err := move.Move(t.Context(), from, to, mail); err != nil {
-			t.Fatal(err)
-		}
-		f.start(t, "new", to.Handle(), 1, workerlease.Options{Job: &workerlease.Job{RunMissed: true}, JoinMidSlot: true})
+		moves(t, from, to, mail)
+		f.start(t, "new", to.Handle(), 1, workerlease.Options{Job: &workerlease.Job{CatchUp: workerlease.CatchUpNewest}})
 		time.Sleep(5 * time.Minute)
 		f.check(t, 3)
 		wantMoved(t, from, to)
@@ -237,9 +211,7 @@ func TestATypeThatHasLeftAStoreIsNotMovedFromThereOnceMore(t *testing.T) {
 		if _, err := move.Move(ctx, a, c, mail); !errors.Is(err, context.DeadlineExceeded) {
 			t.Fatalf("Move() to c = %v, want that it waits", err)
 		}
-		if _, err := move.Move(t.Context(), a, b, mail); err != nil {
-			t.Fatal(err)
-		}
+		moves(t, a, b, mail)
 		f.start(t, "b", b.Handle(), 1, workerlease.Options{})
 		f.start(t, "c", c.Handle(), 1, workerlease.Options{})
 		time.Sleep(2 * time.Minute)
@@ -264,6 +236,18 @@ func TestATypeThatHasLeftAStoreIsNotMovedFromThereOnceMore(t *testing.T) {
 		time.Sleep(3 * time.Minute)
 		if f.overlapped() || pauseIn(t, a) != "" {
 			t.Errorf("after a move back two worked at once: %v, and a has the pause %q", f.overlapped(), pauseIn(t, a))
+		}
+	})
+}
+
+func TestAStoreIsNotMovedOntoItself(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := memory.New(memory.Options{})
+		var f fleet
+		f.start(t, "a", l.Handle(), 1, workerlease.Options{})
+		time.Sleep(2 * time.Minute)
+		if _, err := move.Move(t.Context(), l.Handle(), l.Handle(), mail); !errors.Is(err, move.ErrOptions) || pauseIn(t, l) != "" {
+			t.Errorf("Move() onto the same store = %v, with the pause %q, want ErrOptions and none", err, pauseIn(t, l))
 		}
 	})
 }

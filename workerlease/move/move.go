@@ -5,13 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strings"
+	"slices"
 	"time"
 
 	"github.com/benbjohnson/clock"
 
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease"
+	"github.com/slotlease/slotlease/workerlease/operate"
 )
 
 const (
@@ -34,10 +35,6 @@ const (
 	looks = 5 * time.Second
 	// tries is how often an append is sent again whose outcome is unknown.
 	tries = 5
-	// The reasons of the pause on the first store begin with these: while the move is under way, and before workers on
-	// the second may claim. They tell a move's pause from an operator's, and one that has come to its end from others.
-	moving = "it moves to another store"
-	moved  = "it was moved to another store"
 )
 
 var (
@@ -58,8 +55,13 @@ var (
 	// ErrOrders: an operator has given orders on the second store, such as a preference, that the first hasn't got. The
 	// first one's orders would take their place.
 	ErrOrders = errors.New("the worker type has other orders on the second store")
-	// ErrMoved: the worker type was moved from the first store, and not to the second one.
+	// ErrMoved: the worker type was moved from the first store, and not to the second one; or another move from there began
+	// later than this one, and takes its place.
 	ErrMoved = errors.New("the worker type was moved to another store")
+	// ErrLost: the second store has lost records that were copied: it was emptied, or a server took over that hadn't got them.
+	ErrLost = errors.New("the second store has lost what was copied there")
+	// ErrSecond: it was the second store that answered, or didn't.
+	ErrSecond = errors.New("the second store")
 	// ErrGivenUp: the pause on the first store was ended, or another took its place, while the move was under way. It
 	// stays on the second store.
 	ErrGivenUp = errors.New("the move was given up on the first store")
@@ -68,13 +70,13 @@ var (
 // Options of Move. WorkerType is required.
 type Options struct {
 	WorkerType string
-	// Now asks the holder to stop when it reads the pause, in place of at the end of its slot: see PauseOptions.Now.
+	// Now asks the holder to stop when it reads the pause, in place of at the end of its slot: see operate.Order.Now.
 	Now bool
 	// History is how many of the newest records are copied, at least 16 if there are so many. Workers need no more:
 	// the newest has the token, what is done, and the orders. The rest is for people, and comes when workers on the
 	// second store may claim already. Default: all. It can't be negative.
 	History int
-	// InstanceID and Reason are those of the orders: see workerlease.PauseOptions.
+	// InstanceID and Reason are those of the orders: see operate.Order.
 	InstanceID, Reason string
 	// Clock times the waits. Default: the real clock.
 	Clock clock.Clock
@@ -90,6 +92,8 @@ type Progress struct {
 	Until time.Time
 	// Holder is, in StepWait, the instance that holds it.
 	Holder string
+	// Others are, in StepPause, as in Result.
+	Others []string
 }
 
 // Step is a part of a move.
@@ -116,8 +120,14 @@ type Result struct {
 	// Paused is a record of the first store that has the pause in force there. Resumed is the order that ended the one
 	// on the second; the zero Record if an earlier move had done so.
 	Paused, Resumed store.Record
+	// Arriving says that the second store is paused by this move, and was before Paused: workers there claim nothing until it
+	// comes to StepResume, even if it fails before the first store is paused, and is never repeated.
+	Arriving bool
 	// Apart is how far the second store's clock is ahead of the first's, to within the time of two requests.
 	Apart time.Duration
+	// Others name the workers on both stores that are of another version than this program, by the newest records and the
+	// rosters: those that are too old to know orders obey no pause, and have no part in what Move promises.
+	Others []string
 }
 
 // Move moves a worker type from the store where it is: its workers on the first store claim no slot any more, for 366
@@ -130,10 +140,12 @@ type Result struct {
 // Both ledgers must be initialised.
 //
 // The move waits until nobody holds the lease, which takes until the end of the slot, and without limit but for ctx.
-// After an error, or the end of ctx, it may be repeated, and goes on; or, before StepResume, it is given up by Resume on
-// the first store. A worker type that has left a store isn't moved from there once more, to a third one. A pause of an
-// operator must be ended first; other orders in force come along. Orders on the second store that the first hasn't got
-// are refused. An error wraps one of this package's, one of Client.Pause's, or what a store answered. Until StepResume
+// After an error, or the end of ctx, it may be repeated, and goes on, whatever orders were given on either store
+// meanwhile; or, before StepResume, it is given up by Resume on the first store. Of two moves from one store to two others
+// the later one goes on, and the other one's error wraps ErrMoved. A worker type that has left a store isn't moved from
+// there once more, to a third one. A pause of an operator must be ended first; other orders in force come along. Orders on
+// the second store that the first hasn't got are refused, unless they were given while the move was under way: then they
+// stay in force. An error wraps one of this package's, one of operate.Desk.Give's, or what a store answered. Until StepResume
 // nobody has claimed anything on the second store.
 //
 // What isn't moved: the roster, which workers write anew, and records under store.Sightings.
@@ -154,8 +166,16 @@ type mover struct {
 	o        Options
 	from, to store.Ledger
 	result   Result
-	oldest   int64 // the Seq of the oldest record that was copied
-	there    int64 // the Seq of the newest record on the second store, before anything was copied
+	id       string        // of the move, in the pauses on both stores
+	now      time.Time     // of the first store, when it was compared
+	then     time.Time     // of the second
+	other    store.Record  // the newest on the second store when it was compared
+	came     bool          // that is on the first, too
+	landed   bool          // that has the pause of this move
+	lost     []store.Order // of the second store, which the first is to have, too
+	lowest   int64         // the pause on the first store is to have this Seq at least, to stand above the second's own records
+	oldest   int64         // the Seq of the oldest record that was copied
+	resumed  bool          // what can't be copied is for people only
 }
 
 // check completes the options.
@@ -190,13 +210,12 @@ func (m *mover) check() error {
 }
 
 func (m *mover) move(ctx context.Context) error {
-	copied, err := m.compare(ctx)
+	at, err := m.begun(ctx)
 	if err != nil {
 		return err
 	}
-	if !copied {
-		m.tell(StepPause)
-		if err := m.pause(ctx, moving); err != nil {
+	if at == begins {
+		if err := m.pause(ctx, store.MoveLeaving, m.mayLeave); err != nil {
 			return err
 		}
 		m.tell(StepCopy)
@@ -204,9 +223,13 @@ func (m *mover) move(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := m.resume(ctx, copied); err != nil {
-		return err
+	m.tell(StepResume)
+	if at != ended {
+		if err := m.resume(ctx); err != nil {
+			return err
+		}
 	}
+	m.resumed = true
 	m.tell(StepHistory)
 	if err := m.below(ctx, m.o.History); err != nil {
 		return err
@@ -215,52 +238,53 @@ func (m *mover) move(ctx context.Context) error {
 	return nil
 }
 
+// begun compares the stores, and begins the move on the second one, unless an earlier one has.
+func (m *mover) begun(ctx context.Context) (at stage, err error) {
+	for range 2 * tries {
+		if at, err = m.compare(ctx); err != nil || at != begins {
+			return at, err
+		}
+		if m.came && !m.landed {
+			if err = m.apart(ctx); err != nil {
+				return at, err
+			}
+			err = errChanged // By what shows that they are two.
+			continue
+		}
+		m.result.Step, m.result.Others = StepPause, slices.Concat(m.others(ctx, m.from, "the first store"), m.others(ctx, m.to, "the second store"))
+		m.o.Told(Progress{Step: StepPause, Others: m.result.Others})
+		if err = m.land(ctx); !errors.Is(err, errChanged) {
+			m.result.Arriving = err == nil
+			break
+		}
+	}
+	return at, err
+}
+
 // tell says what comes next.
 func (m *mover) tell(s Step) {
 	m.result.Step = s
 	m.o.Told(Progress{Step: s})
 }
 
-// resume ends the pause on the second store, unless that is so.
-func (m *mover) resume(ctx context.Context, copied bool) error {
-	if !copied {
-		// What is on the first store up to now has the pause in force. From the next record on, the type has left it.
-		if err := m.follow(ctx); err != nil {
-			return err
-		}
-		if err := m.pause(ctx, moved); err != nil {
-			return err
-		}
-		if err := m.follow(ctx); err != nil {
-			return err
-		}
+// resume ends the pause of this move on the second store, unless that is so.
+func (m *mover) resume(ctx context.Context) (err error) {
+	o := operate.Order{
+		WorkerType: m.o.WorkerType, Target: store.PauseOfMove(store.MoveArriving, m.id), RiskTwoHolders: true, InstanceID: m.o.InstanceID, Reason: m.o.Reason,
+		If: func(below store.Record) error {
+			switch pause, is := pauseOf(below, m.then); {
+			case below.Seq < m.result.Head.Seq:
+				return fmt.Errorf("%w: its newest record there is %d, and %d was copied", ErrLost, below.Seq, m.result.Head.Seq)
+			case !is:
+				return errEnded
+			case !isOf(below, store.MoveArriving, m.id):
+				return fmt.Errorf("%w: on the second store, %s", ErrPaused, pause)
+			}
+			return nil
+		},
 	}
-	head, now, err := m.look(ctx, m.to)
-	if err != nil {
-		return fmt.Errorf("the second store: %w", err)
-	}
-	m.tell(StepResume)
-	pause, is := pauseOf(head, now.Time)
-	if !is {
-		return nil
-	}
-	if mine, _ := pauseOf(m.result.Head, m.result.Paused.ReadAt); !pause.At.Equal(mine.At) || !pause.Until.Equal(mine.Until) {
-		return fmt.Errorf("%w: on the second store, %s", ErrPaused, pause)
-	}
-	o := workerlease.ResumeOptions{WorkerType: m.o.WorkerType, InstanceID: m.o.InstanceID, Reason: m.o.Reason}
-	if m.result.Resumed, err = workerlease.Resume(ctx, m.to, o); err != nil {
-		return fmt.Errorf("resume on the second store: %w", err)
-	}
-	return nil
-}
-
-// paused returns ErrGivenUp if a record of the first store, appended since the pause, hasn't got one of a move.
-func (m *mover) paused(r store.Record) error {
-	switch pause, is := pauseOf(r, m.result.Paused.ReadAt); {
-	case !is:
-		return fmt.Errorf("%w: record %d there has no pause", ErrGivenUp, r.Seq)
-	case !ofMove(pause):
-		return fmt.Errorf("%w: record %d there has another pause: %s", ErrGivenUp, r.Seq, pause)
+	if m.result.Resumed, err = operate.On(m.to).End(ctx, o); err != nil && !errors.Is(err, errEnded) {
+		return fmt.Errorf("%w: %w", ErrSecond, err)
 	}
 	return nil
 }
@@ -278,70 +302,9 @@ func (m *mover) look(ctx context.Context, l store.Ledger) (store.Record, store.S
 	var head store.Record
 	for _, r := range records {
 		if err := r.CheckEnvelope(); err != nil {
-			return store.Record{}, store.Stamp{}, fmt.Errorf("%w: record %d: %w", workerlease.ErrUnfitHead, r.Seq, err)
+			return store.Record{}, store.Stamp{}, fmt.Errorf("%w: record %d: %w", operate.ErrUnfitHead, r.Seq, err)
 		}
 		head = r
 	}
 	return head, stamp, nil
-}
-
-// pause pauses the worker type on the first store, for a reason.
-func (m *mover) pause(ctx context.Context, why string) error {
-	if m.o.Reason != "" {
-		why += ": " + m.o.Reason
-	}
-	if len(why) > store.MaxOrderText {
-		why = strings.ToValidUTF8(why[:store.MaxOrderText], "")
-	}
-	o := workerlease.PauseOptions{WorkerType: m.o.WorkerType, For: lasts, Now: m.o.Now, InstanceID: m.o.InstanceID, Reason: why}
-	r, err := workerlease.Pause(ctx, m.from, o)
-	if err != nil {
-		return fmt.Errorf("pause on the first store: %w", err)
-	}
-	m.result.Paused = r
-	return nil
-}
-
-// wait waits until nobody holds the lease on the first store, surely, and nothing more is appended there.
-func (m *mover) wait(ctx context.Context) error {
-	last := int64(-1)
-	for {
-		head, stamp, err := m.look(ctx, m.from)
-		if err != nil {
-			return fmt.Errorf("the first store: %w", err)
-		}
-		if err := m.paused(head); err != nil {
-			return err
-		}
-		// The stamp was made before now, and no worker's store time is behind it by more than the skew.
-		left := head.WindowEnd.Sub(stamp.Time.Add(-stamp.Skew))
-		switch {
-		case left > 0:
-			m.result.Step = StepWait
-			m.o.Told(Progress{Step: StepWait, Until: head.WindowEnd, Holder: head.InstanceID})
-			left, head.Seq = min(left+stamp.Granularity, looks), -1
-		case head.Seq == last:
-			return nil
-		case head.Attempt > 0 && head.DoneUntil.Before(head.SlotEnd):
-			left = closes
-		default:
-			left = settles
-		}
-		last = head.Seq
-		if err := m.sleep(ctx, left); err != nil {
-			return err
-		}
-	}
-}
-
-// sleep waits, at most until ctx ends.
-func (m *mover) sleep(ctx context.Context, d time.Duration) error {
-	t := m.o.Clock.Timer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/slotlease/slotlease/testutil/clocks"
 	"github.com/slotlease/slotlease/workerlease"
 	"github.com/slotlease/slotlease/workerlease/move"
+	"github.com/slotlease/slotlease/workerlease/operate"
 )
 
 // turn is one run of the task.
@@ -50,13 +51,14 @@ func (f *fleet) start(t *testing.T, name string, l store.Ledger, workers int, o 
 			f.mu.Lock()
 			f.working++
 			f.twice = f.twice || f.working > 1
+			n := len(f.turns)
 			f.turns = append(f.turns, turn{store: name, slot: l.Slot, token: l.Token, began: time.Now()})
 			f.mu.Unlock()
 			defer func() {
 				f.mu.Lock()
 				defer f.mu.Unlock()
 				f.working--
-				f.turns[len(f.turns)-1].ended = time.Now()
+				f.turns[n].ended = time.Now()
 			}()
 			if o.Job != nil {
 				time.Sleep(5 * time.Second)
@@ -65,11 +67,46 @@ func (f *fleet) start(t *testing.T, name string, l store.Ledger, workers int, o 
 			<-ctx.Done()
 			return context.Cause(ctx)
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		t.Cleanup(func() { _ = w.StopLeasing(context.Background()) })
 	}
+}
+
+// leased is a fleet of workers on the first of two stores, for so long.
+func leased(t *testing.T, workers int, o workerlease.Options, lasts time.Duration) (f *fleet, from, to *memory.Ledger) {
+	t.Helper()
+	f, from, to = &fleet{}, memory.New(memory.Options{}), memory.New(memory.Options{})
+	f.start(t, "old", from.Handle(), workers, o)
+	time.Sleep(lasts)
+	return f, from, to
+}
+
+// must ends the test if something went wrong.
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// moves moves a worker type.
+func moves(t *testing.T, from, to store.Ledger, o move.Options) {
+	t.Helper()
+	_, err := move.Move(t.Context(), from, to, o)
+	must(t, err)
+}
+
+// resume ends the pause of a store.
+func resume(t *testing.T, l store.Ledger) {
+	t.Helper()
+	_, err := operate.On(l).End(t.Context(), operate.Order{WorkerType: "mail"})
+	must(t, err)
+}
+
+// bubble is a subtest in a bubble.
+func bubble(t *testing.T, name string, test func(*testing.T)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) { synctest.Test(t, test) })
 }
 
 // check demands that nobody worked at once, no slot was worked on both stores, and tokens grew; and that work on the
@@ -107,42 +144,37 @@ func TestATypeIsMovedUnderLoadWithoutTwoHolders(t *testing.T) {
 	for name, o := range map[string]workerlease.Options{
 		"leases":            {},
 		"continuous leases": {Continuous: true},
-		"failover":          {FailoverWithin: 20 * time.Second},
+		"failover":          {FailoverWithin: 20 * time.Second, WaitForBoundary: true},
 		"a job":             {Job: &workerlease.Job{}},
 	} {
 		for _, now := range []bool{false, true} {
 			for _, early := range []bool{false, true} {
-				t.Run(fmt.Sprintf("%s, now %v, workers there before %v", name, now, early), func(t *testing.T) {
-					synctest.Test(t, func(t *testing.T) {
-						from, to := memory.New(memory.Options{}), memory.New(memory.Options{})
-						var f fleet
-						f.start(t, "old", from.Handle(), 3, o)
-						time.Sleep(5*time.Minute + 20*time.Second)
-						var steps []move.Step
-						started := false
-						r, err := move.Move(t.Context(), from, to, move.Options{WorkerType: "mail", Now: now, Reason: "a test", Told: func(p move.Progress) {
-							if len(steps) == 0 || steps[len(steps)-1] != p.Step {
-								steps = append(steps, p.Step)
-							}
-							if early && p.Step == move.StepWait && len(steps) == 3 {
-								early = false
-								f.start(t, "new", to.Handle(), 2, o)
-								started = true
-							}
-						}})
-						if err != nil || r.Copied < 3 || r.Head.Orders == "" {
-							t.Fatalf("Move() = %+v, %v, want nil", r, err)
+				bubble(t, fmt.Sprintf("%s, now %v, workers there before %v", name, now, early), func(t *testing.T) {
+					f, from, to := leased(t, 3, o, 5*time.Minute+20*time.Second)
+					var steps []move.Step
+					started := false
+					r, err := move.Move(t.Context(), from, to, move.Options{WorkerType: "mail", Now: now, Reason: "a test", Told: func(p move.Progress) {
+						if len(steps) == 0 || steps[len(steps)-1] != p.Step {
+							steps = append(steps, p.Step)
 						}
-						if got := fmt.Sprint(steps); got != "[pause copy wait resume history done]" && got != "[pause copy resume history done]" {
-							t.Errorf("steps = %v", got)
-						}
-						if !started {
+						if early && p.Step == move.StepWait && len(steps) == 3 {
+							early = false
 							f.start(t, "new", to.Handle(), 2, o)
+							started = true
 						}
-						time.Sleep(10 * time.Minute)
-						f.check(t, 3)
-						wantMoved(t, from, to)
-					})
+					}})
+					if err != nil || r.Copied < 3 || r.Head.Orders == "" {
+						t.Fatalf("Move() = %+v, %v, want nil", r, err)
+					}
+					if got := fmt.Sprint(steps); got != "[pause copy wait resume history done]" && got != "[pause copy resume history done]" {
+						t.Errorf("steps = %v", got)
+					}
+					if !started {
+						f.start(t, "new", to.Handle(), 2, o)
+					}
+					time.Sleep(10 * time.Minute)
+					f.check(t, 3)
+					wantMoved(t, from, to)
 				})
 			}
 		}
@@ -164,20 +196,18 @@ func wantMoved(t *testing.T, from, to store.Ledger) {
 
 func TestNoSlotIsHadOnBothStoresWhateverTheirClocksSay(t *testing.T) {
 	for _, ahead := range []time.Duration{-50 * time.Second, -7 * time.Second, 7 * time.Second, 50 * time.Second} {
-		t.Run(fmt.Sprint(ahead), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				from, to := memory.New(memory.Options{}), memory.New(memory.Options{Clock: clocks.Skewed(clock.New(), ahead)})
-				var f fleet
-				f.start(t, "old", from.Handle(), 3, workerlease.Options{})
-				time.Sleep(5*time.Minute + 20*time.Second)
-				r, err := move.Move(t.Context(), from, to, move.Options{WorkerType: "mail", Now: true})
-				if err != nil || (r.Apart-ahead).Abs() > time.Second {
-					t.Fatalf("Move() = clocks %v apart, %v, want %v and nil", r.Apart, err, ahead)
-				}
-				f.start(t, "new", to.Handle(), 2, workerlease.Options{})
-				time.Sleep(10 * time.Minute)
-				f.check(t, 3)
-			})
+		bubble(t, fmt.Sprint(ahead), func(t *testing.T) {
+			from, to := memory.New(memory.Options{}), memory.New(memory.Options{Clock: clocks.Skewed(clock.New(), ahead)})
+			var f fleet
+			f.start(t, "old", from.Handle(), 3, workerlease.Options{})
+			time.Sleep(5*time.Minute + 20*time.Second)
+			r, err := move.Move(t.Context(), from, to, move.Options{WorkerType: "mail", Now: true})
+			if err != nil || (r.Apart-ahead).Abs() > time.Second {
+				t.Fatalf("Move() = clocks %v apart, %v, want %v and nil", r.Apart, err, ahead)
+			}
+			f.start(t, "new", to.Handle(), 2, workerlease.Options{})
+			time.Sleep(10 * time.Minute)
+			f.check(t, 3)
 		})
 	}
 }
@@ -186,27 +216,25 @@ func TestAMoveGoesOnWhereOneWasBrokenOff(t *testing.T) {
 	// Each operation on either store fails once, with its reply lost or before it had an effect.
 	for n := range 60 {
 		for _, lost := range []bool{false, true} {
-			t.Run(fmt.Sprintf("operation %d, reply lost %v", n, lost), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					from, to := memory.New(memory.Options{}), memory.New(memory.Options{})
-					var f fleet
-					f.start(t, "old", from.Handle(), 2, workerlease.Options{})
-					time.Sleep(3*time.Minute + 30*time.Second)
-					failing := &breaking{n: n, lost: lost}
-					o := move.Options{WorkerType: "mail", Now: true, History: 3}
-					_, err := move.Move(t.Context(), failing.wrap(from.Handle()), failing.wrap(to.Handle()), o)
-					if err != nil {
-						time.Sleep(7 * time.Second)
-						_, err = move.Move(t.Context(), from, to, o)
-					}
-					if err != nil {
-						t.Fatalf("Move(), once more = %v, want nil", err)
-					}
-					f.start(t, "new", to.Handle(), 2, workerlease.Options{})
-					time.Sleep(5 * time.Minute)
-					f.check(t, 4)
-					wantMoved(t, from, to)
-				})
+			bubble(t, fmt.Sprintf("operation %d, reply lost %v", n, lost), func(t *testing.T) {
+				f, from, to := leased(t, 2, workerlease.Options{}, 3*time.Minute+30*time.Second)
+				failing := &breaking{n: n, lost: lost}
+				o := move.Options{WorkerType: "mail", Now: true, History: 3}
+				_, err := move.Move(t.Context(), failing.wrap(from.Handle()), failing.wrap(to.Handle()), o)
+				if err != nil {
+					time.Sleep(7 * time.Second)
+					_, err = move.Move(t.Context(), from, to, o)
+				}
+				if err != nil {
+					t.Fatalf("Move(), once more = %v, want nil", err)
+				}
+				f.start(t, "new", to.Handle(), 2, workerlease.Options{})
+				time.Sleep(5 * time.Minute)
+				f.check(t, 4)
+				wantMoved(t, from, to)
+				if _, err := move.Move(t.Context(), to, from, o); err != nil || pauseIn(t, from) != "" {
+					t.Errorf("Move() back = %v, with the pause %q, want nil and none", err, pauseIn(t, from))
+				}
 			})
 		}
 	}
@@ -281,7 +309,7 @@ func TestWhatCannotBeMovedIsRefusedAndNothingIsPaused(t *testing.T) {
 			"an empty ledger":         {memory.New(memory.Options{}), memory.New(memory.Options{}), move.Options{WorkerType: "mail"}, move.ErrNothing},
 			"onto a ledger in use":    {from, used, move.Options{WorkerType: "mail"}, move.ErrUsed},
 			"onto another clock":      {from, ahead, move.Options{WorkerType: "mail"}, move.ErrApart},
-			"below a record of sorts": {poisoned, memory.New(memory.Options{}), move.Options{WorkerType: "mail"}, workerlease.ErrUnfitHead},
+			"below a record of sorts": {poisoned, memory.New(memory.Options{}), move.Options{WorkerType: "mail"}, operate.ErrUnfitHead},
 			"bad options":             {from, nil, move.Options{WorkerType: "a b", History: -1}, move.ErrOptions},
 		} {
 			if _, err := move.Move(t.Context(), c.from, c.to, c.o); !errors.Is(err, c.want) {
@@ -301,10 +329,7 @@ func TestWhatCannotBeMovedIsRefusedAndNothingIsPaused(t *testing.T) {
 
 func TestAMoveEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		from, to := memory.New(memory.Options{}), memory.New(memory.Options{})
-		var f fleet
-		f.start(t, "old", from.Handle(), 1, workerlease.Options{LeaseInterval: time.Hour})
-		time.Sleep(time.Hour + time.Minute)
+		_, from, to := leased(t, 1, workerlease.Options{LeaseInterval: time.Hour}, time.Hour+time.Minute)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		began := time.Now()

@@ -13,6 +13,7 @@ import (
 
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease"
+	"github.com/slotlease/slotlease/workerlease/event"
 	"github.com/slotlease/slotlease/workerlease/otellease"
 )
 
@@ -49,12 +50,13 @@ func newBench(t *testing.T) *bench {
 }
 
 // begin starts a worker with slots of a minute that runs a task, and is stopped with the test.
-func begin(t *testing.T, o workerlease.Observer, ledger store.Ledger, options workerlease.Options, task workerlease.Task) *workerlease.WorkerLease {
+func begin(t *testing.T, o event.Observer, ledger store.Ledger, options workerlease.Options, task workerlease.Task) *workerlease.WorkerLease {
 	t.Helper()
 	options.WorkerType, options.LeaseInterval = "job", time.Minute
 	if options.InstanceID == "" {
 		options.InstanceID = "me"
 	}
+	options.WaitForBoundary = true // Times are those of whole slots.
 	w, err := workerlease.NewClient(ledger, workerlease.ClientOptions{Observer: o}).StartTask(t.Context(), options, task)
 	if err != nil {
 		t.Fatal(err)

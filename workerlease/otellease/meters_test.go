@@ -14,6 +14,7 @@ import (
 
 	"github.com/slotlease/slotlease/store/memory"
 	"github.com/slotlease/slotlease/workerlease"
+	"github.com/slotlease/slotlease/workerlease/event"
 	"github.com/slotlease/slotlease/workerlease/internal/tally"
 	"github.com/slotlease/slotlease/workerlease/otellease"
 )
@@ -73,7 +74,7 @@ func TestMetricsAreThoseThatAreCounted(t *testing.T) {
 		b := newBench(t)
 		counted := tally.New(tally.Options{})
 		slot := 0
-		begin(t, workerlease.Observers(b, counted), memory.New(memory.Options{}), workerlease.Options{Job: &workerlease.Job{}}, func(context.Context, workerlease.Lease) error {
+		begin(t, event.Observers(b, counted), memory.New(memory.Options{}), workerlease.Options{Job: &workerlease.Job{}}, func(context.Context, workerlease.Lease) error {
 			if slot++; slot == 2 {
 				return errors.New("no")
 			}
@@ -112,7 +113,7 @@ func TestMetricsAreThoseThatAreCounted(t *testing.T) {
 
 func TestNothingIsAskedAfterUnregister(t *testing.T) {
 	b := newBench(t)
-	b.Observe(workerlease.Conflict{Worker: workerlease.Worker{WorkerType: "job"}})
+	b.Observe(event.Conflict{Worker: event.Worker{WorkerType: "job"}})
 	if values, _, _ := collect(t, b); values["slotlease.store.conflicts{=}"] != 1 {
 		t.Errorf("values %v, want a conflict", values)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease"
+	"github.com/slotlease/slotlease/workerlease/event"
 )
 
 // spans are those of leases that have begun and not ended.
@@ -21,7 +22,7 @@ type spans struct {
 	clock  clock.Clock
 
 	mu      sync.Mutex
-	trails  map[workerlease.Worker]*trail
+	trails  map[event.Worker]*trail
 	sweepAt int // how many trails there are when those of workers that have ended are looked for
 }
 
@@ -42,11 +43,11 @@ type span struct {
 }
 
 func newSpans(t trace.Tracer, c clock.Clock) *spans {
-	return &spans{tracer: t, clock: c, trails: map[workerlease.Worker]*trail{}, sweepAt: 16}
+	return &spans{tracer: t, clock: c, trails: map[event.Worker]*trail{}, sweepAt: 16}
 }
 
 // trail returns that of a worker.
-func (s *spans) trail(of workerlease.Worker) *trail {
+func (s *spans) trail(of event.Worker) *trail {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := s.trails[of]
@@ -85,18 +86,19 @@ func (t *trail) over() bool {
 
 // context returns ctx with the span of a lease.
 func (s *spans) context(ctx context.Context, l workerlease.Lease) context.Context {
-	t := s.trail(workerlease.Worker{WorkerType: l.WorkerType, InstanceID: l.InstanceID})
+	t := s.trail(event.Worker{WorkerType: l.WorkerType, InstanceID: l.InstanceID})
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !l.Valid() {
 		return ctx
 	}
-	return trace.ContextWithSpan(ctx, s.begin(t, l).Span)
+	seen := event.Lease{WorkerType: l.WorkerType, InstanceID: l.InstanceID, Group: l.Group, Slot: l.Slot, Token: l.Token, Attempt: l.Attempt}
+	return trace.ContextWithSpan(ctx, s.begin(t, seen).Span)
 }
 
 // begin returns the span of a lease, which it begins if the code under the lease has not been faster. The caller
 // holds the trail's mutex.
-func (s *spans) begin(t *trail, l workerlease.Lease) *span {
+func (s *spans) begin(t *trail, l event.Lease) *span {
 	if p := t.open[l.Token]; p != nil {
 		return p
 	}
@@ -121,10 +123,10 @@ func (s *spans) begin(t *trail, l workerlease.Lease) *span {
 }
 
 // observe takes in an event. Most are none of a lease's.
-func (s *spans) observe(e workerlease.Event) {
+func (s *spans) observe(e event.Event) {
 	switch e.(type) {
-	case workerlease.Started, workerlease.Allocated, workerlease.Extended, workerlease.Expired, workerlease.TaskSucceeded,
-		workerlease.TaskFailed, workerlease.Faltered, workerlease.Panic, workerlease.Overrun, workerlease.Returned:
+	case event.Started, event.Allocated, event.Extended, event.Expired, event.TaskSucceeded,
+		event.TaskFailed, event.Faltered, event.Panic, event.Overrun, event.Returned:
 	default:
 		return
 	}
@@ -132,27 +134,27 @@ func (s *spans) observe(e workerlease.Event) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch e := e.(type) {
-	case workerlease.Started:
-		t.worker = e.Self
-	case workerlease.Allocated:
+	case event.Started:
+		t.worker, _ = e.Self.(*workerlease.WorkerLease)
+	case event.Allocated:
 		s.begin(t, e.Lease).SetAttributes(attribute.Float64(prefix+"delay", max(e.Late, 0).Seconds()))
-	case workerlease.Returned:
+	case event.Returned:
 		t.end(e.Lease.Token)
-	case workerlease.Panic:
+	case event.Panic:
 		for _, p := range t.open { // One, but for a group whose members have one name.
 			p.fail(e.Err, now)
 		}
-	case workerlease.Overrun:
+	case event.Overrun:
 		t.overrun(now)
-	case workerlease.Extended:
+	case event.Extended:
 		t.at(e.Lease).extensions++
-	case workerlease.Expired:
+	case event.Expired:
 		t.at(e.Lease).expire(e.Why, now)
-	case workerlease.TaskSucceeded:
+	case event.TaskSucceeded:
 		t.at(e.Lease).AddEvent("task succeeded", trace.WithTimestamp(now))
-	case workerlease.TaskFailed:
+	case event.TaskFailed:
 		t.at(e.Lease).fail(e.Err, now)
-	case workerlease.Faltered:
+	case event.Faltered:
 		t.at(e.Lease).fail(nil, now)
 	}
 }
@@ -161,7 +163,7 @@ func (s *spans) observe(e workerlease.Event) {
 func none() *span { return &span{Span: trace.SpanFromContext(context.Background())} }
 
 // at returns the span of a lease.
-func (t *trail) at(l workerlease.Lease) *span {
+func (t *trail) at(l event.Lease) *span {
 	if p := t.open[l.Token]; p != nil {
 		return p
 	}

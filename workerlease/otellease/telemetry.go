@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/slotlease/slotlease/workerlease"
+	"github.com/slotlease/slotlease/workerlease/event"
 	"github.com/slotlease/slotlease/workerlease/internal/tally"
 )
 
@@ -39,7 +40,7 @@ type Telemetry struct {
 	spans  *spans
 }
 
-var _ workerlease.Observer = (*Telemetry)(nil)
+var _ event.Observer = (*Telemetry)(nil)
 
 // New returns an observer that measures and traces. An error is that of the meter provider, or says
 // which option makes no sense.
@@ -65,7 +66,7 @@ func New(o Options) (*Telemetry, error) {
 }
 
 // Observe takes in an event. It is called by clients.
-func (t *Telemetry) Observe(e workerlease.Event) {
+func (t *Telemetry) Observe(e event.Event) {
 	t.meters.tally.Observe(e)
 	t.spans.observe(e)
 }

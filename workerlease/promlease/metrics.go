@@ -6,7 +6,7 @@ import (
 	"github.com/benbjohnson/clock"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/slotlease/slotlease/workerlease"
+	"github.com/slotlease/slotlease/workerlease/event"
 	"github.com/slotlease/slotlease/workerlease/internal/tally"
 )
 
@@ -32,7 +32,7 @@ type Metrics struct {
 }
 
 var (
-	_ workerlease.Observer = (*Metrics)(nil)
+	_ event.Observer       = (*Metrics)(nil)
 	_ prometheus.Collector = (*Metrics)(nil)
 )
 
@@ -64,7 +64,7 @@ func New(r prometheus.Registerer, o Options) (*Metrics, error) {
 }
 
 // Observe counts an event. It is called by clients.
-func (m *Metrics) Observe(e workerlease.Event) { m.tally.Observe(e) }
+func (m *Metrics) Observe(e event.Event) { m.tally.Observe(e) }
 
 // Describe is called by a registry.
 func (m *Metrics) Describe(to chan<- *prometheus.Desc) {

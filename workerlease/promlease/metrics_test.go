@@ -21,6 +21,7 @@ import (
 
 	"github.com/slotlease/slotlease/store/memory"
 	"github.com/slotlease/slotlease/workerlease"
+	"github.com/slotlease/slotlease/workerlease/event"
 	"github.com/slotlease/slotlease/workerlease/promlease"
 )
 
@@ -120,7 +121,7 @@ func TestAScrapeShowsTheCourseOfLeases(t *testing.T) {
 // The linter is Prometheus' own.
 func TestNamesFollowTheConventionsOfPrometheus(t *testing.T) {
 	m, r := metrics(t, promlease.Options{})
-	m.Observe(workerlease.Started{Worker: workerlease.Worker{WorkerType: "job"}})
+	m.Observe(event.Started{Worker: event.Worker{WorkerType: "job"}})
 	problems, err := testutil.GatherAndLint(r)
 	if err != nil {
 		t.Fatal(err)
@@ -135,12 +136,12 @@ func TestNoLabelHasWhatIsNotBounded(t *testing.T) {
 	m, r := metrics(t, promlease.Options{WorkerTypes: most})
 	secret := errors.New("user:password@host")
 	for i := range types {
-		of := workerlease.Worker{WorkerType: fmt.Sprint("job-", i), InstanceID: fmt.Sprint("instance-", i)}
-		for _, e := range []workerlease.Event{
-			workerlease.Started{Worker: of},
-			workerlease.StoreFailed{Worker: of, Operation: fmt.Sprint("operation ", i), Err: secret},
-			workerlease.Missed{Worker: of, Why: workerlease.Reason(fmt.Sprint("reason ", i))},
-			workerlease.TaskFailed{Worker: of, Err: secret},
+		of := event.Worker{WorkerType: fmt.Sprint("job-", i), InstanceID: fmt.Sprint("instance-", i)}
+		for _, e := range []event.Event{
+			event.Started{Worker: of},
+			event.StoreFailed{Worker: of, Operation: fmt.Sprint("operation ", i), Err: secret},
+			event.Missed{Worker: of, Why: workerlease.Reason(fmt.Sprint("reason ", i))},
+			event.TaskFailed{Worker: of, Err: secret},
 		} {
 			m.Observe(e)
 		}
@@ -177,8 +178,8 @@ func TestAWorkerTypeHasAsManySeriesAsIsSaid(t *testing.T) {
 		synctest.Wait()
 		answer := httptest.NewRecorder()
 		promhttp.HandlerFor(r, promhttp.HandlerOpts{}).ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/metrics", http.NoBody))
-		if n := strings.Count(answer.Body.String(), "\nslotlease_"); n < 150 || n > 170 {
-			t.Errorf("%d series, want about 160", n)
+		if n := strings.Count(answer.Body.String(), "\nslotlease_"); n < 170 || n > 190 {
+			t.Errorf("%d series, want about 180", n)
 		}
 	})
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"github.com/slotlease/slotlease/workerlease"
+	"github.com/slotlease/slotlease/workerlease/event"
 	"github.com/slotlease/slotlease/workerlease/promlease"
 )
 
@@ -42,7 +42,7 @@ func TestAlertsFireWhenTheyShould(t *testing.T) {
 
 func TestPrometheusAcceptsTheMetrics(t *testing.T) {
 	m, r := metrics(t, promlease.Options{})
-	m.Observe(workerlease.Started{Worker: workerlease.Worker{WorkerType: "job"}})
+	m.Observe(event.Started{Worker: event.Worker{WorkerType: "job"}})
 	answer := httptest.NewRecorder()
 	promhttp.HandlerFor(r, promhttp.HandlerOpts{}).ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/metrics", http.NoBody))
 	promtool(t, answer.Body.String(), "check", "metrics")

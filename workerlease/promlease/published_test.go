@@ -33,7 +33,10 @@ func scraped(t *testing.T) map[string]metric {
 	synctest.Test(t, func(t *testing.T) {
 		m, r := metrics(t, promlease.Options{})
 		client := workerlease.NewClient(memory.New(memory.Options{}), workerlease.ClientOptions{Observer: m})
-		w, err := client.StartTask(t.Context(), workerlease.Options{WorkerType: "job", LeaseInterval: time.Minute}, func(context.Context, workerlease.Lease) error { return nil })
+		w, err := client.StartTask(t.Context(), workerlease.Options{WorkerType: "job", LeaseInterval: time.Minute, Job: &workerlease.Job{}}, func(context.Context, workerlease.Lease) error {
+			time.Sleep(45 * time.Second)
+			return nil
+		})
 		if err != nil {
 			t.Fatal(err)
 		}

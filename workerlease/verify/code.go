@@ -1,6 +1,6 @@
 package verify
 
-import "github.com/slotlease/slotlease/internal/terms"
+import "github.com/slotlease/slotlease/internal/ledger"
 
 // Severity says how much a finding matters.
 type Severity string
@@ -56,7 +56,11 @@ const (
 	SlotTwice         Code = "slot-granted-twice"
 	OutsideSlot       Code = "window-outside-slot"
 	MixedSchedules    Code = "mixed-schedules"
+	SlotNotInSchedule Code = "slot-not-in-schedule"
 	MissedSlots       Code = "missed-slots"
+	SkippedSlots      Code = "skipped-slots"
+	RunCut            Code = "run-cut"
+	GivenUp           Code = "given-up"
 	BlockedLong       Code = "nothing-to-claim"
 	OverrideSeen      Code = "override"
 	ResetSeen         Code = "reset"
@@ -69,6 +73,7 @@ const (
 	findWriter  = "Find the program that wrote it: only workers of one slotlease ledger may write there. Treat work done under it as unfenced."
 	checkRights = "Find out who deletes records: a TTL index, a retention policy, a restored backup or a person. Only workers may trim."
 	checkClock  = "Compare the clocks of the store's servers, and raise the store's serverSkew if they may differ by so much."
+	setBack     = "Look at the store's clock: leasectl doctor. Workers supersede the record by themselves. If the clock was never ahead, find the program that wrote it."
 	lookAtSlots = "Look at leasectl inspect slots."
 )
 
@@ -115,7 +120,11 @@ var rules = map[Code]rule{
 	SlotTwice:         {Warning, lookAtSlots + " Workers may have different schedules."},
 	OutsideSlot:       {Warning, "Look whether the workers' versions and schedules are those that you mean."},
 	MixedSchedules:    {Warning, "Give all workers of the type one schedule: with two, each claims slots of its own."},
+	SlotNotInSchedule: {Warning, "Give all machines that run workers of the type, and this one, the same release of the tz database, or use a schedule in UTC."},
 	MissedSlots:       {Warning, lookAtSlots + " Start more workers, or give them a longer lead."},
+	SkippedSlots:      {Warning, "The job takes longer than its slots: give it longer ones, a time-out, or make it faster."},
+	RunCut:            {Warning, lookAtSlots + " Its work may be half done: the next attempt must bear that."},
+	GivenUp:           {Warning, "Its work isn't done, and nobody tries it again: do it by hand, if it matters, and see why it failed: leasectl inspect slots."},
 	BlockedLong:       {Warning, "If its holder is gone, end it by leasectl override."},
 	OverrideSeen:      {Note, "An operator ended what was in force; its holder may have worked on."},
 	ResetSeen:         {Note, "Workers superseded what they could not obey."},
@@ -128,9 +137,9 @@ var rules = map[Code]rule{
 func SeverityOf(c Code) Severity { return rules[c].severity }
 
 // codeOf is the code for what a record breaks.
-var codeOf = map[terms.Rule]Code{
-	terms.Unreadable: Unreadable, terms.Full: LedgerFull, terms.WindowAhead: WindowAhead, terms.TooLong: WindowTooLong,
-	terms.TokenAhead: TokenAhead, terms.Override: OverrideMisplaced, terms.Overlap: OverlappingWindow, terms.Token: TokenNotAbove,
-	terms.ExtensionTerm: TokenOfExtension, terms.ExtensionGap: GapInTerm, terms.ExtensionLate: ExtensionReleased,
-	terms.OtherTerm: ReleaseOfOther, terms.Release: ReleaseMisplaced, terms.Bookkeeping: ChangesTerm, terms.ResetLate: ResetMisplaced,
+var codeOf = map[ledger.Rule]Code{
+	ledger.Unreadable: Unreadable, ledger.Full: LedgerFull, ledger.WindowAhead: WindowAhead, ledger.TooLong: WindowTooLong,
+	ledger.TokenAhead: TokenAhead, ledger.Override: OverrideMisplaced, ledger.Overlap: OverlappingWindow, ledger.Token: TokenNotAbove,
+	ledger.ExtensionTerm: TokenOfExtension, ledger.ExtensionGap: GapInTerm, ledger.ExtensionLate: ExtensionReleased,
+	ledger.OtherTerm: ReleaseOfOther, ledger.Release: ReleaseMisplaced, ledger.Bookkeeping: ChangesTerm, ledger.ResetLate: ResetMisplaced,
 }

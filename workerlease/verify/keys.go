@@ -1,11 +1,11 @@
 package verify
 
 import (
+	"slices"
 	"time"
 
-	"github.com/slotlease/slotlease/internal/terms"
+	"github.com/slotlease/slotlease/internal/ledger"
 	"github.com/slotlease/slotlease/store"
-	"github.com/slotlease/slotlease/workerlease/internal/machine"
 )
 
 // keys is what is known of missing keys.
@@ -17,6 +17,8 @@ type keys struct {
 	// early is what else was found wrong down there.
 	left  int
 	early found
+	// moved says that the worker type came from another store, whose records below first weren't copied.
+	moved bool
 }
 
 // take counts a record that workers follow.
@@ -34,7 +36,7 @@ func (k *keys) take(r store.Record) {
 func (v *Verifier) climb(r store.Record) {
 	above := append(v.above, r)
 	n := len(above)
-	followed := n > 1 && terms.Leads(above[n-2], r) && terms.Obeyable(r) && terms.Obeyable(above[n-2])
+	followed := n > 1 && ledger.Standard.Leads(above[n-2], r) && ledger.Obeyable(r) && ledger.Obeyable(above[n-2])
 	v.above = above
 	if n < most && !followed {
 		return
@@ -52,10 +54,33 @@ func (v *Verifier) climb(r store.Record) {
 // among the oldest records. And an append that was under way for long may land on a key that was
 // trimmed: its claim is void by then. So what is below such a gap says nothing of what is above.
 func (v *Verifier) gap(lower, upper store.Record) {
+	if orders, _ := store.ParseOrders(lower.Orders); slices.ContainsFunc(orders, arrives) {
+		v.apart()
+		v.keys.moved = true
+		return
+	}
 	v.find(GapInKeys, upper, "Records are missing between %d and %d.", lower.Seq, upper.Seq)
 	if k := &v.keys; k.left+k.kept <= store.TrimBatch && v.mayBeTrimmed(upper) {
 		v.apart()
 	}
+}
+
+// arrives reports that an order is the pause which a move between stores puts below what it copies.
+func arrives(o store.Order) bool {
+	role, _ := o.Move()
+	return role == store.MoveArriving
+}
+
+// isSeam reports that a record was copied by a move right above the pause which that has put on what this store had: the worker type
+// was here before. So it follows none of those below.
+func (v *Verifier) isSeam(r store.Record) bool {
+	if len(v.newest) == 0 {
+		return false
+	}
+	lower := v.newest[0]
+	orders, _ := store.ParseOrders(lower.Orders)
+	return lower.Kind == store.KindOrder && slices.ContainsFunc(orders, arrives) && r.Kind != store.KindOverride &&
+		(r.Claim != lower.Claim || r.FixedAt.Before(lower.FixedAt))
 }
 
 // mostLate is how many records in a row are taken for appends that landed on trimmed keys.
@@ -69,7 +94,7 @@ func (v *Verifier) besideLate(r store.Record) bool {
 	if late < 1 || late > mostLate || k.first <= 1 && k.left == 0 || k.left+late > store.TrimBatch || !v.mayBeTrimmed(r) {
 		return false
 	}
-	if machine.Judge(v.newest[:1], v.latest) != nil {
+	if ledger.At(v.latest).Defect(v.newest[:1]) != nil {
 		return false // It is wrong in itself.
 	}
 	k.kept--
@@ -84,7 +109,7 @@ func (v *Verifier) apart() {
 	v.found = found{}
 	k.first, k.left, k.kept, k.read = 0, k.left+k.kept, 0, time.Time{}
 	v.forget()
-	v.report.Terms, v.report.Grants, v.report.Missed, v.report.MissedMore = 0, 0, 0, false
+	v.report.Terms, v.report.Grants, v.report.Missed, v.report.Skipped, v.report.MissedMore = 0, 0, 0, 0, false
 }
 
 // belowTrimmed are the faults of records among which some may have been trimmed. Those that are missing are
@@ -121,17 +146,17 @@ func (v *Verifier) left() {
 // judge adds what the keys show at the end.
 func (k *keys) judge(v *Verifier) {
 	first := store.Record{Seq: k.first}
-	if k.left > 0 && k.kept < terms.Keep {
+	if k.left > 0 && k.kept < ledger.Keep {
 		v.found.merge(k.early)
 	} else if k.left > 0 {
 		v.found.merge(k.early.belowTrimmed())
-		v.find(TrimUnfinished, first, "Below record %d there are %d more, which a trim has left, or which landed there late.", first.Seq, k.left)
+		v.find(TrimUnfinished, first, "Below record %d there are %d more, which a trim or a move has left, or which landed there late.", first.Seq, k.left)
 	}
-	if first.Seq <= 1 {
+	if first.Seq <= 1 || k.moved {
 		return
 	}
-	if k.kept < terms.Keep {
-		v.find(KeptTooFew, first, "Records below %d were removed, and %d are left: workers keep at least %d.", first.Seq, k.kept, terms.Keep)
+	if k.kept < ledger.Keep {
+		v.find(KeptTooFew, first, "Records below %d were removed, and %d are left: workers keep at least %d.", first.Seq, k.kept, ledger.Keep)
 	}
 	if !k.read.IsZero() && k.read.Add(v.o.Retention).After(v.latest) {
 		v.find(TrimmedTooYoung, first, "Records below %d were removed, and the oldest that is left is of %s: workers keep them for at least %v.",

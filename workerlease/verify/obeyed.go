@@ -3,6 +3,7 @@ package verify
 import (
 	"time"
 
+	"github.com/slotlease/slotlease/internal/ledger"
 	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease/internal/machine"
@@ -21,7 +22,8 @@ func (v *Verifier) obeyed(r store.Record) {
 	v.bookkeeping(r)
 	v.clock(r, extends)
 	v.done(r, extends)
-	v.slots.order(r)
+	v.slots.gaps.Hear(r)
+	v.slots.said(v, r)
 	switch r.Kind {
 	case store.KindGrant:
 		v.slots.grant(v, r, extends)
@@ -116,13 +118,23 @@ func (v *Verifier) done(r store.Record, extends bool) {
 		return
 	}
 	// Workers drop what no worker can have written.
-	if head.DoneUntil.After(v.latest.Add(machine.Standard.Longest)) {
+	if head.DoneUntil.After(v.latest.Add(ledger.Longest)) {
 		return
 	}
 	if r.DoneUntil.Before(head.DoneUntil) {
 		v.find(DoneGoesBack, r, "Slots are done until %s by the record, and until %s by record %d.", doneText(r), doneText(head), head.Seq)
 	}
-	isDone := machine.Standard.IsDone(machine.Standard.Carry(head), slots.Slot{Start: r.SlotStart, End: r.SlotEnd})
+	now, _ := store.ParseDone(r.Done)
+	if was, _ := store.ParseDone(head.Done); now.Start.Before(was.Start) && now.Start.Add(now.Offset).Before(was.Start.Add(was.Offset)) && !now.IsZero() {
+		v.find(DoneGoesBack, r, "The newest slot that is done starts at %s by the record, and at %s by record %d.", store.Format(now.Start), store.Format(was.Start), head.Seq)
+	}
+	if r.Triggered() {
+		if r.Kind == store.KindGrant && !extends && !store.Triggers(head.Orders, r.SlotStart) {
+			v.find(GrantAfterDone, r, "The record grants the run that was asked for at %s, and record %d has no such order any more.", store.Format(r.SlotStart), head.Seq)
+		}
+		return
+	}
+	isDone := machine.Standard.IsDone(machine.Standard.Carry(head), slots.Slot{Start: r.SlotStart, End: r.SlotEnd}, v.slots.scheduleOf(r))
 	if r.Kind == store.KindGrant && !extends && r.Attempt > 0 && r.SlotStart.Before(r.SlotEnd) && isDone {
 		v.find(GrantAfterDone, r, "The record grants the slot that starts at %s, which was done by record %d.", store.Format(r.SlotStart), head.Seq)
 	}
@@ -138,8 +150,8 @@ func doneText(r store.Record) string {
 // blocked sees whether the newest record leaves nothing to claim for long.
 func (v *Verifier) blocked() {
 	until := v.head.WindowEnd
-	if v.slots.jobs && v.head.DoneUntil.After(until) {
-		until = v.head.DoneUntil
+	if done := v.head.DoneBefore(); v.slots.jobs && done.After(until) {
+		until = done
 	}
 	if v.head.Seq != 0 && until.After(machine.BlocksAfter(v.head, nil, v.o.Now)) {
 		v.find(BlockedLong, v.head, "The record leaves nothing to claim until %s.", store.Format(until))

@@ -42,10 +42,10 @@ type Report struct {
 	First, Last int64
 	// Terms and Grants count what was granted, of what workers obeyed.
 	Terms, Grants int
-	// Missed counts slots that nobody claimed, by the schedules in the records. MissedMore says that
-	// there were more than were counted.
-	Missed     int
-	MissedMore bool
+	// Missed counts slots that nobody claimed, by the schedules in the records, and Skipped those that nobody
+	// began because the job still ran for an earlier one. MissedMore says that there were more than were counted.
+	Missed, Skipped int
+	MissedMore      bool
 	// Faults, Warnings and Notes count all that was found.
 	Faults, Warnings, Notes int
 	// Counts are sorted by severity, the worst first, and then by code.

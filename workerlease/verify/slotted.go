@@ -8,12 +8,15 @@ import (
 	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease/internal/gap"
+	"github.com/slotlease/slotlease/workerlease/internal/machine"
 )
 
 const (
-	// maxMissed bounds how many missed slots in a row are counted, and mostSchedules how many
-	// schedules are kept.
-	maxMissed, mostSchedules = 10_000, 16
+	// maxMissed bounds how many missed slots are counted, and mostSchedules how many schedules are
+	// kept.
+	maxMissed, mostSchedules = 1_000_000, 16
+	// mostUnsaid is how many attempts wait for the word of their workers, and how many words are remembered.
+	mostUnsaid = 16
 	// mostReturns is how often workers may return to a schedule that others had replaced: in a
 	// rolling change, old and new workers take turns for a while.
 	mostReturns = 8
@@ -21,96 +24,193 @@ const (
 
 // slotted is what is known of slots.
 type slotted struct {
-	newest store.Record // grant
-	held   time.Time    // up to when slots are taken, by all grants so far
-	jobs   bool         // the workers run jobs, as far as their grants show it
+	gaps gap.Finder
+	held time.Time // up to when slots are taken, by all grants so far
+	jobs bool      // the workers run jobs, as far as their grants show it
 
-	// pauses are the pauses and drains of operators, the newest mostPauses, and orders the text in which the newest came.
-	pauses []pause
-	orders string
+	// unsaid are the newest grants of jobs of which their workers have said nothing yet.
+	unsaid []store.Record
+	// dead are the newest records by which another worker has died, and words those that say themselves what came of their attempts:
+	// while the store stands still, who lives can be taken for dead.
+	dead, words []store.Record
 
 	parsed map[string]slots.Schedule
 	// schedules are the texts of grants, in the order in which they came, without what they replaced
 	// before, and returns counts how often one came back.
 	schedules []string
 	returns   int
+	// odd are the schedules of which a slot was found that they don't have.
+	odd []string
 }
-
-// pause is a time in which no worker may claim, or none of a host.
-type pause struct {
-	kind      store.OrderKind // pause or drain
-	host      string
-	at, until time.Time
-}
-
-// mostPauses is how many of them are kept: those of one gap between grants are needed.
-const mostPauses = 64
 
 func newSlotted() slotted { return slotted{parsed: map[string]slots.Schedule{}} }
 
 // grant looks at a grant that workers obey.
 func (s *slotted) grant(v *Verifier, r store.Record, extends bool) {
 	s.jobs = r.Attempt > 0
+	if r.Triggered() { // Its slot is none of a schedule.
+		s.take(v, r, extends)
+		return
+	}
 	s.mixed(r)
-	slot := r.SlotStart.Before(r.SlotEnd)
-	if slot && (r.WindowStart.Before(r.SlotStart) || r.WindowEnd.After(r.SlotEnd)) {
+	s.elsewhere(v, r)
+	newest, slot := s.gaps.Newest, r.SlotStart.Before(r.SlotEnd)
+	same := newest.SlotStart.Equal(r.SlotStart) && newest.SlotEnd.Equal(r.SlotEnd)
+	outside := gap.Late(r) && !extends || gap.OutsideSlot(r) && extends && same // It is late, or its slot was too short.
+	if slot && !outside && (r.WindowStart.Before(r.SlotStart) || r.WindowEnd.After(r.SlotEnd)) {
 		v.find(OutsideSlot, r, "Its window, from %s to %s, is not within its slot, from %s to %s.",
 			store.Format(r.WindowStart), store.Format(r.WindowEnd), store.Format(r.SlotStart), store.Format(r.SlotEnd))
 	}
-	if slot && !extends && s.newest.SlotStart.Equal(r.SlotStart) && s.newest.SlotEnd.Equal(r.SlotEnd) && !s.held.Before(r.SlotEnd) {
-		v.find(SlotTwice, r, "The slot that starts at %s was granted to its end by record %d.", store.Format(r.SlotStart), s.newest.Seq)
+	if slot && !extends && same && r.Attempt <= newest.Attempt && !s.held.Before(r.SlotEnd) {
+		v.find(SlotTwice, r, "The slot that starts at %s was granted to its end by record %d.", store.Format(r.SlotStart), newest.Seq)
 	}
-	if s.newest.Seq != 0 {
+	if newest.Seq != 0 {
 		s.missed(v, r, r.SlotStart)
 	}
-	s.newest, s.held = r, later(s.held, r.WindowEnd)
+	s.take(v, r, extends)
+}
+
+// take takes in a grant, of whose attempt something is to be said.
+func (s *slotted) take(v *Verifier, r store.Record, extends bool) {
+	s.gaps.Take(r)
+	s.held = later(s.held, r.WindowEnd)
+	if n := len(s.unsaid); extends && n > 0 && s.unsaid[n-1].Claim == r.Claim {
+		s.unsaid = s.unsaid[:n-1]
+	}
+	if r.Attempt == 0 || r.Group != "" {
+		return
+	}
+	if len(s.unsaid) == mostUnsaid {
+		s.died(v, s.unsaid[0])
+		s.unsaid = s.unsaid[1:]
+	}
+	s.unsaid = append(s.unsaid, r)
 }
 
 // frees takes in that slots are free from the time of a release or an override on. After an override
 // they are missed, too, if nobody claims them.
 func (s *slotted) frees(r store.Record) {
+	if of := s.gaps.Newest; r.Kind == store.KindRelease && r.Claim == of.Claim && r.Attempt < of.Attempt && of.WindowStart.Before(s.held) {
+		s.held = of.WindowStart // Nothing was begun under it.
+	}
 	if r.WindowStart.Before(s.held) {
 		s.held = r.WindowStart
 	}
-	if r.Kind == store.KindOverride && r.WindowStart.Before(s.newest.WindowEnd) {
-		s.newest.WindowEnd = r.WindowStart
+	s.gaps.Take(r)
+}
+
+// said takes in what a record says of an attempt at a slot.
+func (s *slotted) said(v *Verifier, r store.Record) {
+	o, ok := r.Outcome()
+	s.unsaid = slices.DeleteFunc(slices.Clone(s.unsaid), func(of store.Record) bool {
+		own := ok && o.InstanceID == of.InstanceID && o.Attempt == of.Attempt && o.SlotStart.Equal(of.SlotStart)
+		return own || of.Claim == r.Claim && (r.Kind == store.KindDone || r.Kind == store.KindRelease) || r.Kind == store.KindOverride
+	})
+	lives := func(dead store.Record) bool {
+		return slices.ContainsFunc(s.words, func(of store.Record) bool { return says(of, dead) })
+	}
+	if r.Kind == store.KindRelease { // It was taken for dead, and lives.
+		s.dead = slices.DeleteFunc(slices.Clone(s.dead), func(dead store.Record) bool { return dead.Claim == r.Claim })
+	}
+	switch died := ok && o.Cause == store.WorkerDied; {
+	case died && !lives(r):
+		if len(s.dead) == mostUnsaid {
+			s.failed(v, s.dead[0])
+			s.dead = s.dead[1:]
+		}
+		s.dead = append(slices.Clone(s.dead), r)
+	case !died && (ok || r.Kind == store.KindDone):
+		s.words = append(slices.Clone(s.words[max(0, len(s.words)+1-mostUnsaid):]), r)
+		s.dead = slices.DeleteFunc(slices.Clone(s.dead), lives)
+		s.failed(v, r)
 	}
 }
 
-// missed counts the slots before a time that nobody claimed, by the schedule of a record.
+// says reports that a record says what came of the attempt of which another says that its worker has died.
+func says(r, dead store.Record) bool {
+	of, _ := dead.Outcome()
+	o, ok := r.Outcome()
+	if !ok { // All that it says is of the head.
+		done, _ := store.ParseDone(r.Done)
+		o = store.Outcome{InstanceID: r.InstanceID, Attempt: r.Attempt, SlotStart: done.Start}
+	}
+	return o.InstanceID == of.InstanceID && o.Attempt == of.Attempt && o.SlotStart.Equal(of.SlotStart)
+}
+
+// tellDead notes the attempts of which their workers have said nothing.
+func (s *slotted) tellDead(v *Verifier) {
+	for _, r := range s.dead {
+		s.failed(v, r)
+	}
+}
+
+// failed notes what a record says of an attempt, if that failed.
+func (s *slotted) failed(v *Verifier, r store.Record) {
+	o, _ := r.Outcome()
+	if o.Cause != "" && o.Cause != store.Stopped && o.Cause != store.Ordered {
+		v.find(RunCut, r, "Attempt %d at the slot that starts at %s, by %s, failed: %s.", o.Attempt, store.Format(o.SlotStart), o.InstanceID, o.Cause)
+	}
+	if o.GivenUp {
+		v.find(GivenUp, r, "The slot that starts at %s was given up after attempt %d.", store.Format(o.SlotStart), o.Attempt)
+	}
+}
+
+// died notes an attempt whose lease has ended without a word.
+func (s *slotted) died(v *Verifier, r store.Record) {
+	v.find(RunCut, r, "Attempt %d at the slot that starts at %s, by %s, failed: %s.", r.Attempt, store.Format(r.SlotStart), r.InstanceID, store.WorkerDied)
+}
+
+// missed counts the slots before a time that nobody claimed, by the schedule of a record. Those that begin
+// within the slot before are of a schedule that was changed since.
 func (s *slotted) missed(v *Verifier, by store.Record, until time.Time) {
 	schedule := s.scheduleOf(by)
 	if schedule == nil {
 		return
 	}
-	n, paused, drained := 0, 0, false
-	var first, firstPaused slots.Slot
-	for slot := range gap.Slots(schedule, s.newest.WindowEnd, until) {
-		if n+paused == maxMissed {
-			v.report.MissedMore = true
+	n, paused, skipped, drained := 0, 0, 0, false
+	var first, firstPaused, firstSkipped slots.Slot
+	var run gap.Run
+	more := ""
+	for slot := range s.gaps.Unclaimed(schedule, until) {
+		if v.report.Missed+v.report.Skipped+n+paused+skipped >= maxMissed && n+paused+skipped > 0 {
+			v.report.MissedMore, more = true, " or more"
 			break
 		}
-		if s.isOrdered(store.OrderPause, slot) {
-			if paused++; paused == 1 {
-				firstPaused = slot
+		switch {
+		case slot.Run != nil:
+			if skipped++; skipped == 1 {
+				firstSkipped, run = slot.Slot, *slot.Run
 			}
-			continue
-		}
-		drained = drained || s.isOrdered(store.OrderDrain, slot)
-		if n++; n == 1 {
-			first = slot
+		case slot.Pause != nil:
+			if paused++; paused == 1 {
+				firstPaused = slot.Slot
+			}
+		default:
+			drained = drained || slot.Drain != nil
+			if n++; n == 1 {
+				first = slot.Slot
+			}
 		}
 	}
 	v.report.Missed += n + paused
+	v.report.Skipped += skipped
 	switch {
 	case n > 0 && drained:
-		v.find(MissedSlots, by, "Nobody claimed %s from %s on, and hosts were drained then.", counted(n), store.Format(first.Start))
+		v.find(MissedSlots, by, "Nobody claimed %s%s from %s on, and hosts were drained then.", counted(n), more, store.Format(first.Start))
 	case n > 0:
-		v.find(MissedSlots, by, "Nobody claimed %s from %s on.", counted(n), store.Format(first.Start))
+		v.find(MissedSlots, by, "Nobody claimed %s%s from %s on.", counted(n), more, store.Format(first.Start))
 	}
 	if paused > 0 {
-		f := v.finding(MissedSlots, by, "Nobody claimed %s from %s on, in a pause.", counted(paused), store.Format(firstPaused.Start))
+		f := v.finding(MissedSlots, by, "Nobody claimed %s%s from %s on, in a pause.", counted(paused), more, store.Format(firstPaused.Start))
 		f.Severity, f.Remedy = Note, "leasectl inspect slots shows who ordered it, and why."
+		v.found.add(f)
+	}
+	if skipped > 0 {
+		f := v.finding(SkippedSlots, by, "Nobody began %s%s from %s on: %s ran that of %s since %s.", counted(skipped), more,
+			store.Format(firstSkipped.Start), run.Grant.InstanceID, store.Format(run.Grant.SlotStart), store.Format(run.Since()))
+		if skipped == 1 {
+			f.Severity = Note
+		}
 		v.found.add(f)
 	}
 }
@@ -120,36 +220,6 @@ func counted(n int) string {
 		return "1 slot"
 	}
 	return fmt.Sprintf("%d slots", n)
-}
-
-// isOrdered reports that an order of a kind was in force in a slot.
-func (s *slotted) isOrdered(kind store.OrderKind, slot slots.Slot) bool {
-	return slices.ContainsFunc(s.pauses, func(p pause) bool { return p.kind == kind && p.at.Before(slot.End) && p.until.After(slot.Start) })
-}
-
-// order takes in the pauses and drains of a record. Each record repeats those in force, and the one that ends them early
-// says when.
-func (s *slotted) order(r store.Record) {
-	if o, ok := r.Order(); ok && o.Removes() {
-		for i, p := range s.pauses {
-			if p.kind == o.Kind && (o.Target == "" || o.Target == p.host) && p.until.After(o.At) {
-				s.pauses[i].until = o.At
-			}
-		}
-	}
-	if r.Orders == s.orders {
-		return
-	}
-	s.orders = r.Orders
-	orders, _ := store.ParseOrders(r.Orders)
-	for _, o := range orders {
-		known := func(p pause) bool { return p.kind == o.Kind && p.host == o.Target && p.at.Equal(o.At) }
-		if o.Kind != store.OrderPause && o.Kind != store.OrderDrain || o.Removes() || slices.ContainsFunc(s.pauses, known) {
-			continue
-		}
-		s.pauses = append(s.pauses, pause{o.Kind, o.Target, o.At, o.Until})
-		s.pauses = s.pauses[max(0, len(s.pauses)-mostPauses):]
-	}
 }
 
 // scheduleOf is the schedule of a record, nil if it can't be read.
@@ -165,10 +235,34 @@ func (s *slotted) scheduleOf(r store.Record) slots.Schedule {
 	return schedule
 }
 
-// mixed counts how often grants return to a schedule that was replaced.
+// elsewhere finds a grant for a slot that its schedule doesn't have here, the first of each schedule.
+func (s *slotted) elsewhere(v *Verifier, r store.Record) {
+	schedule := s.scheduleOf(r)
+	if schedule == nil || slices.Contains(s.odd, r.Schedule) {
+		return
+	}
+	if ours, differs := machine.OtherSlot(schedule, r); differs {
+		if len(s.odd) == mostSchedules {
+			s.odd = s.odd[1:]
+		}
+		s.odd = append(s.odd, r.Schedule)
+		v.find(SlotNotInSchedule, r, "The slot from %s to %s isn't one of its schedule, %q, which has that from %s to %s by the tz database of this program: that of %s differs.",
+			store.Format(r.SlotStart), store.Format(r.SlotEnd), r.Schedule, store.Format(ours.Start), store.Format(ours.End), r.InstanceID)
+	}
+}
+
+// mixed counts how often grants return to a schedule that was replaced. One that has the grant's slot, too,
+// is the same, whatever its text.
 func (s *slotted) mixed(r store.Record) {
 	if n := len(s.schedules); r.Schedule == "" || n > 0 && s.schedules[n-1] == r.Schedule {
 		return
+	} else if n > 0 {
+		if newest := s.scheduleOf(store.Record{Schedule: s.schedules[n-1]}); newest != nil {
+			_, differs := machine.OtherSlot(newest, r)
+			if own := s.scheduleOf(r); !differs && own != nil && own.At(r.SlotStart) == newest.At(r.SlotStart) {
+				return
+			}
+		}
 	}
 	for i, text := range s.schedules {
 		if text == r.Schedule {
@@ -185,11 +279,17 @@ func (s *slotted) mixed(r store.Record) {
 
 // judge adds what the slots show at the end.
 func (s *slotted) judge(v *Verifier) {
-	if s.newest.Seq != 0 {
-		s.missed(v, s.newest, v.o.Now)
+	if s.gaps.Newest.Seq != 0 {
+		s.missed(v, s.gaps.Newest, v.o.Now)
+	}
+	s.tellDead(v)
+	for _, r := range s.unsaid {
+		if !v.o.Now.Add(-v.slack()).Before(gap.SaidBy(slots.Slot{Start: r.SlotStart, End: r.SlotEnd}, r.WindowEnd)) {
+			s.died(v, r)
+		}
 	}
 	if n := len(s.schedules); s.returns >= mostReturns {
-		v.find(MixedSchedules, s.newest, "Grants changed %d times to a schedule that others had replaced, at last from %q to %q.",
+		v.find(MixedSchedules, s.gaps.Newest, "Grants changed %d times to a schedule that others had replaced, at last from %q to %q.",
 			s.returns, s.schedules[n-2], s.schedules[n-1])
 	}
 }

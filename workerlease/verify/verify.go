@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/slotlease/slotlease/internal/terms"
+	"github.com/slotlease/slotlease/internal/ledger"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease/internal/machine"
 )
@@ -105,6 +105,7 @@ func (v *Verifier) Add(r store.Record) {
 
 // forget begins anew above records that are missing: what is below says nothing of what is above.
 func (v *Verifier) forget() {
+	v.slots.tellDead(v)
 	v.newest, v.head, v.claims, v.slots = nil, store.Record{}, newClaims(), newSlotted()
 	v.buffer, v.released = nil, 0
 }
@@ -114,12 +115,16 @@ func (v *Verifier) last() int64 { return v.report.Last }
 
 // take judges a record that workers follow.
 func (v *Verifier) take(r store.Record) {
+	if v.isSeam(r) {
+		v.goneBy()
+		v.forget()
+	}
 	v.push(r)
 	v.keys.take(r)
 	if r.Defect == "" && r.WorkerType != v.o.WorkerType {
 		v.find(OtherWorkerType, r, "The record is one of the worker type %q.", r.WorkerType)
 	}
-	if why := machine.Judge(v.newest, v.latest); why != nil {
+	if why := ledger.At(v.latest).Defect(v.newest); why != nil {
 		if v.besideLate(r) {
 			v.apart()
 			v.take(r)
@@ -160,9 +165,15 @@ func (v *Verifier) postpone(r store.Record, why error) {
 	if len(v.pending) == most {
 		v.goneBy()
 	}
-	code := codeOf[terms.Broken(why)]
-	dated := r.Kind == store.KindReset && !r.ReadAt.IsZero() && machine.Judge(v.newest, r.ReadAt) == nil
-	v.pending = append(v.pending, pending{v.finding(code, r, "Workers can't obey the record: %s.", line(why)), dated})
+	code := codeOf[ledger.Broken(why)]
+	dated := r.Kind == store.KindReset && !r.ReadAt.IsZero() && ledger.At(r.ReadAt).Defect(v.newest) == nil
+	f := v.finding(code, r, "Workers can't obey the record: %s.", line(why))
+	// One that was made up names no such times: it would be sound by them.
+	if at := later(r.ReadAt, r.FixedAt); at.After(v.latest.Add(v.slack())) && ledger.At(at).Defect(v.newest) == nil {
+		f.Text += fmt.Sprintf(" It is sound by the times of its writer, who read %s from the store's clock: that was set back since, most likely.", store.Format(at))
+		f.Remedy = setBack
+	}
+	v.pending = append(v.pending, pending{f, dated})
 }
 
 // pending is what is wrong with a record, and whether it is a reset that is sound by the time of its
@@ -203,8 +214,8 @@ func superseded(f Finding, by store.Record) Finding {
 func (v *Verifier) reset(r store.Record) {
 	if len(v.pending) == 0 && len(v.newest) > 1 {
 		below := v.newest[1]
-		if why := machine.PassedOver(v.newest, v.latest); why != nil {
-			v.found.add(superseded(v.finding(codeOf[terms.Broken(why)], below, "Workers could not obey the record: %s.", line(why)), r))
+		if why := ledger.At(v.latest).PassedOver(v.newest); why != nil {
+			v.found.add(superseded(v.finding(codeOf[ledger.Broken(why)], below, "Workers could not obey the record: %s.", line(why)), r))
 		} else {
 			v.find(ResetOfSound, r, "The record resets the ledger, and record %d can be obeyed.", below.Seq)
 		}
@@ -213,8 +224,8 @@ func (v *Verifier) reset(r store.Record) {
 	v.find(ResetSeen, r, "A worker, %q, reset the ledger as of %s.", r.InstanceID, store.Format(r.WindowStart))
 	if since := v.soundBelow(r); !since.IsZero() && !r.ReadAt.IsZero() {
 		// What it supersedes was appended later than that, and both times are the latest that they can be.
-		if watched := r.ReadAt.Sub(since); watched >= 0 && watched < machine.Standard.Patience-v.slack() {
-			v.find(ResetTooEarly, r, "The record resets the ledger %v after the newest record below that can be obeyed, and workers wait for at least %v.", watched, machine.Standard.Patience)
+		if watched := r.ReadAt.Sub(since); watched >= 0 && watched < ledger.Standard.Patience-v.slack() {
+			v.find(ResetTooEarly, r, "The record resets the ledger %v after the newest record below that can be obeyed, and workers wait for at least %v.", watched, ledger.Standard.Patience)
 		}
 	}
 }
@@ -223,7 +234,7 @@ func (v *Verifier) reset(r store.Record) {
 func (v *Verifier) soundBelow(reset store.Record) time.Time {
 	for i := 1; i < len(v.newest); i++ {
 		with := append([]store.Record{reset}, v.newest[i:min(i+8, len(v.newest))]...)
-		if machine.PassedOver(with, v.latest) == nil {
+		if ledger.At(v.latest).PassedOver(with) == nil {
 			return v.newest[i].ReadAt
 		}
 	}

@@ -201,7 +201,9 @@ func TestSchedulesThatAlternateAreReportedAndARollingChangeIsNot(t *testing.T) {
 	mixed := func(changes int) []store.Record {
 		all := grants(1, 60)
 		for i := range changes {
-			all[2*i].Schedule = "every 1m"
+			r := &all[2*i]
+			r.Schedule, r.SlotEnd = "every 1m", r.SlotStart.Add(time.Minute)
+			r.WindowEnd = r.SlotEnd
 		}
 		return all
 	}
@@ -213,6 +215,30 @@ func TestSchedulesThatAlternateAreReportedAndARollingChangeIsNot(t *testing.T) {
 	}
 	if got := found(mixed(20), recordtest.Minutes(304)); !reports(got) {
 		t.Errorf("schedules that alternate 20 times: found %q, want them reported", got)
+	}
+	alike := grants(1, 60)
+	for i := range alike {
+		alike[i].Schedule = []string{"every 5m", "cron */5 * * * *"}[i%2]
+	}
+	if got := found(alike, recordtest.Minutes(304)); len(got) > 0 {
+		t.Errorf("two texts for the same slots: found %q, want nothing", got)
+	}
+}
+
+// Vancouver has stayed at UTC-7 since March 2026, and by earlier releases it went back to UTC-8 in November.
+func TestAGrantOfAnotherReleaseOfTheTzDatabaseIsReportedOnceForItsSchedule(t *testing.T) {
+	var all []store.Record
+	for day := range 3 {
+		r := recordtest.Grant(int64(day+1), day+1, "a")
+		r.Schedule = "cron 0 2 * * * Etc/GMT+8" // whose offset no release changes
+		r.SlotStart = time.Date(2026, 11, 2+day, 9, 0, 0, 0, time.UTC)
+		r.SlotEnd = r.SlotStart.AddDate(0, 0, 1)
+		r.WindowStart, r.WindowEnd, r.Token = r.SlotStart, r.SlotEnd, r.SlotStart.UnixMilli()
+		r.FixedAt, r.ReadAt = r.SlotStart.Add(-time.Second), r.SlotStart.Add(-time.Second)
+		all = append(all, r)
+	}
+	if got, want := found(all, all[2].SlotStart.Add(time.Hour)), []string{"warning slot-not-in-schedule 1"}; !slices.Equal(got, want) {
+		t.Errorf("found %q, want %q", got, want)
 	}
 }
 
@@ -245,6 +271,27 @@ func TestEachCodeHasASeverityAndNamesAreCompared(t *testing.T) {
 	}
 }
 
+func TestNoSlotIsMissedThatBeganBeforeItsScheduleWasDeployed(t *testing.T) {
+	daily, hourly := recordtest.Grant(1, 0, "a"), recordtest.Grant(2, 120, "b")
+	daily.Schedule, daily.SlotEnd, daily.WindowEnd = "cron 0 12 * * *", daily.SlotStart.AddDate(0, 0, 1), daily.SlotStart.Add(time.Minute)
+	hourly.Schedule, hourly.SlotEnd = "cron 0 * * * *", hourly.SlotStart.Add(time.Hour)
+	hourly.WindowEnd = hourly.SlotEnd
+	if got := found([]store.Record{daily, hourly}, hourly.SlotEnd); len(got) > 0 {
+		t.Errorf("a daily job that becomes hourly after 10 h: found %q, want nothing", got)
+	}
+}
+
+func TestAllSlotsOfALongAbsenceAreCounted(t *testing.T) {
+	r := recordtest.Grant(1, 1, "a")
+	r.Schedule, r.SlotEnd = "cron * * * * *", r.SlotStart.Add(time.Minute)
+	r.WindowEnd = r.SlotEnd
+	v := verify.New(verify.Options{WorkerType: "export", Now: r.SlotEnd.Add(43_220*time.Minute + time.Second)})
+	v.Add(r)
+	if got := v.Report(); got.Missed != 43_220 || got.MissedMore {
+		t.Errorf("%d missed slots, and more: %v; want 43220", got.Missed, got.MissedMore)
+	}
+}
+
 // BenchmarkAdd verifies a ledger.
 func BenchmarkAdd(b *testing.B) {
 	all := grants(1, 10_000)
@@ -252,4 +299,23 @@ func BenchmarkAdd(b *testing.B) {
 		found(all, recordtest.Minutes(5*10_001))
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(all)), "ns/record")
+}
+
+// A store's clock that was set back leaves records that were sound when they were written, and nobody else wrote them.
+func TestAClockThatWasSetBackIsNamed(t *testing.T) {
+	g := recordtest.Grant(1, 0, "a")
+	forged := g
+	forged.ReadAt, forged.FixedAt = recordtest.Minutes(-120), recordtest.Minutes(-120)
+	for name, c := range map[string]struct {
+		record store.Record
+		want   bool
+	}{"a worker's": {g, true}, "another program's": {forged, false}} {
+		v := verify.New(verify.Options{WorkerType: "export", Now: recordtest.Minutes(-120)})
+		v.Add(c.record)
+		found := v.Report().Findings
+		if len(found) != 1 || found[0].Code != verify.WindowAhead || strings.Contains(found[0].Text, "the store's clock: that was set back since") != c.want ||
+			strings.Contains(found[0].Remedy, "Look at the store's clock") != c.want {
+			t.Errorf("%s: found %+v, want the clock named: %v", name, found, c.want)
+		}
+	}
 }

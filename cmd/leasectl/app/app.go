@@ -28,6 +28,7 @@ type app struct {
 	env            []string
 	stdin          io.Reader
 	stdout, stderr io.Writer
+	own            io.Writer   // for what leasectl itself writes there; nil: stderr
 	shown          *sink       // stdout, for what the command itself writes
 	spoke          atomic.Bool // something was written
 	signals        interrupt.Signals
@@ -114,7 +115,9 @@ func (a *app) scrub(text string) string { return secret.Scrub(text, a.secrets, a
 
 // told is the standard error for what leasectl itself writes: the commands that it runs write
 // to it as they like.
-func (a *app) told() io.Writer { return display.Writer{To: speaking{a.stderr, &a.spoke}} }
+func (a *app) told() io.Writer {
+	return display.Writer{To: speaking{cmp.Or(a.own, a.stderr), &a.spoke}}
+}
 
 // picture is the standard output for what leasectl itself writes, such as a table.
 func (a *app) picture() io.Writer {
@@ -219,15 +222,4 @@ func (a *app) columns() int {
 		return 0
 	}
 	return width
-}
-
-// utf8 reports whether the locale's texts are in UTF-8: by the first of these variables that is set.
-// Without any, as in a container, they are taken to be.
-func (a *app) utf8() bool {
-	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
-		if value := strings.ToLower(a.getenv(name)); value != "" {
-			return strings.Contains(value, "utf-8") || strings.Contains(value, "utf8")
-		}
-	}
-	return true
 }

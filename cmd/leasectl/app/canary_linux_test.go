@@ -1,9 +1,6 @@
 package app
 
 import (
-	"fmt"
-	"net"
-	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -44,7 +41,7 @@ func TestNoLogAndNoAnswerShowsASecret(t *testing.T) {
 			uri, env, die := open(t)
 			var ps []*process
 			for _, format := range []string{"text", "json"} {
-				ps = append(ps, startUnder(t, []string{"env", "-u", cosmos.KeyVariable, env}, "run", "--store", uri, "--worker-type", "t", "--instance-id", format, "--every", "2s", "--join-mid-slot",
+				ps = append(ps, startUnder(t, []string{"env", "-u", cosmos.KeyVariable, env}, "run", "--store", uri, "--worker-type", "t", "--instance-id", format, "--every", "2s",
 					"-v", "--log-format", format, "--listen", "0", "--", "sleep", "1000"))
 			}
 			wantNone := func(when string) {
@@ -86,43 +83,5 @@ func TestNoLogAndNoAnswerShowsASecret(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// --listen takes an address of IPv6, too, and says in one line what is wrong with one that it can't have.
-func TestListenAtOddAddresses(t *testing.T) {
-	t.Parallel()
-	_, storeArg := newLedger(t)
-	refused := map[string]struct {
-		code int
-		says string
-	}{
-		"192.0.2.1:0": {exit.Failure, `--listen "192.0.2.1:0": ` + syscall.EADDRNOTAVAIL.Error()},
-		"::1":         {exit.Usage, `--listen "::1": must be a port, such as 9090, or HOST:PORT, such as 0.0.0.0:9090 or [::]:9090`},
-		"[::1":        {exit.Usage, `--listen "[::1": must be a port, such as 9090, or HOST:PORT, such as 0.0.0.0:9090 or [::]:9090`},
-		"[::1]:http":  {exit.Usage, `--listen "[::1]:http": must have a port from 0 to 65535`},
-	}
-	if l, err := net.Listen("tcp", "[::1]:0"); err != nil {
-		t.Logf("there is no IPv6 here: %v", err)
-	} else {
-		defer l.Close()
-		refused[l.Addr().String()] = struct {
-			code int
-			says string
-		}{exit.Failure, fmt.Sprintf("--listen %q: %v", l.Addr(), syscall.EADDRINUSE)}
-		p := startRun(t, storeArg, "a", []string{"--listen", "[::1]:0"}, "true")
-		at := regexp.QuoteMeta("http://[::1]:")
-		p.awaitMatch("listening on " + at + `\d+\n`)
-		if ok, body := probed(t, p, "/healthz"); !ok {
-			t.Errorf("GET /healthz at [::1]: %s", body)
-		}
-		ends(t, p)
-	}
-	for address, want := range refused {
-		got := leasectl(t, nil, "run", "--store", storeArg, "--worker-type", "t", "--every", "1s", "--listen", address, "--", "true")
-		first, rest, _ := strings.Cut(got.stderr, "\n")
-		if got.code != want.code || first != "leasectl: "+want.says || !strings.HasPrefix(rest, "try: ") || strings.Count(rest, "\n") != 1 || got.stdout != "" {
-			t.Errorf("leasectl run --listen %s = %+v, want the code %d, %q, and what to try", address, got, want.code, want.says)
-		}
 	}
 }

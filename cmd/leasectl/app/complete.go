@@ -76,7 +76,7 @@ func newestOf(ctx context.Context, t storeuri.Target, workerType string, newest 
 		types, _ := inspect.TypesIn(ctx, l)
 		names = types.Valid
 	}
-	if roster, ok := l.(store.Roster); ok {
+	if roster, ok := store.As[store.Roster](l); ok {
 		presences, _ = roster.Presences(ctx, workerType)
 	}
 	for _, name := range names {

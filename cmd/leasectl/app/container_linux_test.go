@@ -32,19 +32,23 @@ func childrenOf(t *testing.T, pid int) (found []int) {
 
 // In a container leasectl is often process 1: what others leave there, as those that docker exec
 // starts, becomes its child.
-func TestAsProcess1ItReapsTheOrphansOfOthers(t *testing.T) {
+func TestAsProcess1ItPassesSignalsOnAndReapsTheOrphansOfOthers(t *testing.T) {
 	t.Parallel()
 	under := []string{"unshare", "--pid", "--fork", "--kill-child", "--mount-proc"}
 	if out, err := exec.Command(under[0], append(under[1:], "true")...).CombinedOutput(); err != nil {
 		unavailable(t, "no process can be process 1: "+string(out)+err.Error())
 	}
 	_, storeArg := newLedger(t)
-	p := startUnder(t, under, "run", "--store", storeArg, "--worker-type", "t", "--instance-id", "a", "--every", "1h", "--join-mid-slot", "--", "sleep", "1000")
-	p.await("command started")
+	p := startUnder(t, under, "run", "--store", storeArg, "--worker-type", "t", "--instance-id", "a", "--every", "1h", "--failover-within", "20m", "--", "sh", "-c", `trap "echo heard" USR1; echo listens; while :; do sleep 0.05; done`)
+	p.await("listens")
 	leasectl := childrenOf(t, p.cmd.Process.Pid)
 	if len(leasectl) != 1 {
 		t.Fatalf("unshare has the children %v, want one", leasectl)
 	}
+	if err := syscall.Kill(leasectl[0], syscall.SIGUSR1); err != nil {
+		t.Fatal(err)
+	}
+	p.await("heard")
 	// 20 that end soon, and one that stays, in the container, and their parent is gone.
 	const leave = `for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do setsid sleep 0.2 & done; setsid sleep 1000 &`
 	enter := exec.Command("nsenter", "--target", strconv.Itoa(leasectl[0]), "--pid", "--mount", "--", "sh", "-c", leave)

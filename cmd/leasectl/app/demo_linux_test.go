@@ -11,6 +11,7 @@ import (
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/testutil/procs"
+	"github.com/slotlease/slotlease/internal/suites"
 )
 
 // firstSlot is the line of the first slot that has a holder: on a busy machine that may be
@@ -18,6 +19,7 @@ import (
 const firstSlot = `\n +\d+  \d\d:\d\d:\d\d\.\d{3}Z +(north|east|south) `
 
 func TestDemo(t *testing.T) {
+	suites.Prove(t, "it runs the demo in real time")
 	if testing.Short() {
 		t.Skip("takes 15 s")
 	}
@@ -64,6 +66,7 @@ func wantNothingLeft(t *testing.T, p *process) {
 }
 
 func TestADemoThatIsEndedLeavesNothingBehind(t *testing.T) {
+	suites.Prove(t, "it runs the demo in real time")
 	t.Parallel()
 	interrupt := func(p *process) { p.signal(syscall.SIGINT) }
 	const interrupted = "leasectl: demo: interrupted; everything is stopped\n"

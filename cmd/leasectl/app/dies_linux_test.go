@@ -24,12 +24,12 @@ func TestTheStoreDiesUnderWhatRunsOnce(t *testing.T) {
 		"a MongoDB server that is killed": {func(t *testing.T) (string, func()) {
 			t.Helper()
 			peer := mongopeer.Start(t)
-			return peer.URI() + "jobs", peer.Kill
+			return initialised(t, peer.URI()+"jobs"), peer.Kill
 		}, exit.Unreachable, "mongo: "},
 		"a MongoDB server that hangs": {func(t *testing.T) (string, func()) {
 			t.Helper()
 			peer := mongopeer.Start(t)
-			return peer.URI() + "jobs", peer.Pause
+			return initialised(t, peer.URI()+"jobs"), peer.Pause
 		}, exit.Unreachable, "mongo: "},
 		"a SQLite file that is removed": {func(t *testing.T) (string, func()) {
 			t.Helper()
@@ -85,4 +85,13 @@ func TestTheStoreDiesUnderWhatRunsOnce(t *testing.T) {
 			procs.Within(t, "from the store's death to the end of all", time.Since(begun), 20*time.Second)
 		})
 	}
+}
+
+// initialised is a store after leasectl init.
+func initialised(t *testing.T, uri string) string {
+	t.Helper()
+	if got := leasectl(t, nil, "init", "--store", uri); got.code != exit.OK {
+		t.Fatalf("leasectl init = %+v", got)
+	}
+	return uri
 }

@@ -158,7 +158,7 @@ func TestABadURIOfARegisteredStoreIsAMistakeInTheUsage(t *testing.T) {
 		}
 	}
 	// A store that this leasectl lacks.
-	for uri, want := range map[string]string{"etcd://u:c4nary@h/x": "store/etcd", "etcds://h/x": "store/etcd", "k8s:jobs": "store/kubernetes"} {
+	for uri, want := range map[string]string{"etcd://u:c4nary@h/x": "store/etcd", "etcds://h/x": "store/etcd", "k8s:jobs": "store/kubernetes", "nats://u:c4nary@h/x": "store/nats"} {
 		file := fileOf(t, uri+"\n")
 		for _, got := range []output{
 			leasectl(t, []string{storeuri.Variable + "=" + uri}, "status"),
@@ -183,6 +183,26 @@ func TestACopyThatIsRepeatedSaysSo(t *testing.T) {
 		got := leasectl(t, nil, "copy", "--store", from, "--to", to, "--worker-type", "export", "--yes", "--timeout", "20s")
 		if got.code != exit.OK || !strings.Contains(got.stdout, want) {
 			t.Errorf("leasectl copy, time %d = %+v, want %q", n+1, got, want)
+		}
+	}
+	// The store that it has left says so, and doesn't let its pause end by mistake.
+	moved := "don't resume it here: it was moved to another store"
+	for _, c := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{"status"}, exit.OK, moved},
+		{[]string{"why", "--worker-type", "export"}, exit.OK, moved},
+		{[]string{"doctor"}, -1, "stop the workers of export with this store: it was moved from here"},
+		{[]string{"prefer", "--worker-type", "export", "--instance-id", "b", "--for", "1h"}, exit.OK, "was moved to another store"},
+		{[]string{"pause", "--worker-type", "export", "--for", "1s"}, exit.Failure, moved},
+		{[]string{"resume", "--worker-type", "export"}, exit.Failure, moved},
+		{[]string{"resume", "--worker-type", "export", "--risk-two-holders"}, exit.OK, "no more pause"},
+	} {
+		got := leasectl(t, nil, append(c.args, "--store", from)...)
+		if text := strings.Join(strings.Fields(got.stdout+got.stderr), " "); got.code != c.code && c.code >= 0 || !strings.Contains(text, c.want) {
+			t.Errorf("leasectl %q on the store that was left = %+v, want %d and %q", c.args, got, c.code, c.want)
 		}
 	}
 }

@@ -36,6 +36,11 @@ type flagValue[T any] struct {
 func (v *flagValue[T]) String() string { return v.text }
 func (v *flagValue[T]) Type() string   { return v.kind }
 
+// choose says which values an option has, where its kind doesn't.
+func choose[T any](flags *pflag.FlagSet, name string, words ...string) {
+	flags.Lookup(name).Value.(*flagValue[T]).choices = words
+}
+
 // words are the values that there are, if these are few.
 func (v *flagValue[T]) words() []string {
 	if v.choices != nil {

@@ -32,14 +32,16 @@ func heldBack(t *testing.T, storeText string, args ...string) output {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
 	a := &app{env: []string{storeuri.Variable + "=" + storeText}, stdin: strings.NewReader(""), stdout: &stdout, stderr: &stderr}
+	a.shown = &sink{Writer: a.picture(), stop: func() {}}
 	a.problems = []error{errHeld}
 	a.secrets = a.secretsIn(args)
 	root := a.command()
-	if work, _, err := root.Find([]string{demo.WorkCommand}); err != nil || work.Name() != demo.WorkCommand {
-		t.Fatalf("Find(%s) = %v, %v", demo.WorkCommand, work, err)
-	} else {
-		// The one command without options that acts.
-		work.RunE = func(*cobra.Command, []string) error { return exit.BadUsage("", errHeld) }
+	for _, name := range []string{demo.WorkCommand, "man"} { // They have no options, and act.
+		acts, _, err := root.Find([]string{name})
+		if err != nil || acts.Name() != name {
+			t.Fatalf("Find(%s) = %v, %v", name, acts, err)
+		}
+		acts.RunE = func(*cobra.Command, []string) error { return exit.BadUsage("", errHeld) }
 	}
 	root.SetArgs(a.readable(args))
 	root.SetOut(&stdout)
@@ -71,7 +73,7 @@ func FuzzArguments(f *testing.F) {
 	for i, line := range []string{
 		"", "init", "init\n--timeout\n1s", "inspect\nslots\n--watch\n--interval\n1s\n--output\njson", "inspect\nslot", "--help", "help\ninspect\nslots",
 		"run\n--worker-type\nt\n--every\n5m\n--\ntrue", "run\n--worker-type\nt\n--cron\n0 2 * * *\n--zone\nEurope/Berlin\n--\nsh\n-c\ntrue",
-		"run\n--every\nsoon\n--priority\n8\n--tie-break\ncoin\ntrue", "run\n-v\n--tether\n--\n--store", "run\n--worker-type\nt\n--every\n5m\n--once-per-slot\n--max-attempts\n3\n--run-missed\n--\ntrue", "run\n--once-per-slot=maybe\n--max-attempts\n0", "demo\n--slots\n6\n--interval\n1s\n--keep",
+		"run\n--every\nsoon\n--priority\n8\n--tie-break\ncoin\ntrue", "run\n-v\n--tether\n--\n--store", "run\n--worker-type\nt\n--every\n5m\n--once-per-slot\n--max-attempts\n3\n--catch-up\nnewest\n--\ntrue", "run\n--once-per-slot=maybe\n--max-attempts\n0", "demo\n--slots\n6\n--interval\n1s\n--keep",
 		"demo-work\nx", "version\n--output\njson", "--version", "completion\nbash", "__complete\nrun\n--tie-break\n", "__completeNoDesc\ninspect\n",
 		"plan\n--workers\n3\n--every\n5m\n--consistency\nsession", "plan\n--cron\n@yearly\n--lead\n1m\n--output\njson", "plan\n--interval\n8784h\n--failover-within\n80ms\n--step\n1ns\n--workers\n100000", "run\n--worker-type", "run\n--cron", "run\n--instance-id", "exit-codes", "innit", "--stor\nx", "-x", "---", "--=", "-vv", "run\n--group=\n--instance-id=\xff\n--log-level\nloud",
 	} {
@@ -184,7 +186,7 @@ func FuzzStore(f *testing.F) {
 		if err := c.ParseFlags(args); err != nil {
 			t.Fatal(err)
 		}
-		if target := a.target(c); target.Scheme == storeuri.Cosmos && target.KeyFrom() != "" {
+		if target := a.target(c); target.Scheme == "cosmos" {
 			l, err := target.Open(context.Background(), true)
 			if err == nil {
 				err = l.Close(context.Background())
@@ -208,12 +210,12 @@ func FuzzStore(f *testing.F) {
 func FuzzRunOptions(f *testing.F) {
 	for _, line := range []string{
 		"--worker-type\nt\n--every\n5m", "--worker-type\nt\n--every\n100ms\n--margin\n10ms", "--worker-type\nt\n--cron\n0,1 * * * *\n--margin\n29s",
-		"--worker-type\nt\n--every\n8784h\n--lead\n5m\n--step\n5m\n--priority\n7\n--tie-break\nrandom\n--join-mid-slot", "--worker-type\nt\n--every\n1m\n--group\ng\n--instance-id\ni",
+		"--worker-type\nt\n--every\n8784h\n--lead\n5m\n--step\n5m\n--priority\n7\n--tie-break\nrandom\n--wait-for-boundary", "--worker-type\nt\n--every\n1m\n--group\ng\n--instance-id\ni",
 		"--worker-type\nt\n--cron\n@yearly\n--zone\nPacific/Apia\n--stop-grace\n1h", "--worker-type\nt\n--every\n5m\n--instance-id\n\xff", "--worker-type\nt\n--every\n1.5ms",
 		"--worker-type\na/b\n--every\n0", "--worker-type=t\n--cron=* * * * *\n--every=1m\n--zone=UTC", "--worker-type\nt\n--every\n5m\n--margin\n2m30s", "--every\n5m\n--every\n1s\n--worker-type\nt\n--worker-type\n\n",
 		"--worker-type\nt\n--every\n5m\n--failover-within\n150s\n--continuous\n--no-failback\n--stop-grace\n37s", "--worker-type\nt\n--every\n1h\n--failover-within\n30m\n--margin\n150s\n--lead\n5m", "--worker-type\nt\n--cron\n0 2 * * *\n--failover-within\n80ms\n--margin\n10ms\n--lead\n40ms", "--worker-type\nt\n--every\n5m\n--continuous\n--group\ng", "--worker-type\nt\n--every\n100ms\n--failover-within\n80ms",
-		"--worker-type\nt\n--every\n5m\n--once-per-slot\n--max-attempts\n1000000\n--run-missed", "--worker-type\nt\n--every\n320ms\n--once-per-slot\n--margin\n10ms\n--lead\n40ms", "--worker-type\nt\n--every\n319ms\n--once-per-slot", "--worker-type\nt\n--every\n160ms\n--once-per-slot\n--failover-within\n80ms",
-		"--worker-type\nt\n--cron\n0 2 * * *\n--zone\nEurope/Berlin\n--once-per-slot\n--stop-grace\n15s\n--margin\n7500ms\n--lead\n30s", "--worker-type\nt\n--every\n5m\n--once-per-slot\n--group\ng\n--continuous", "--worker-type\nt\n--every\n5m\n--max-attempts\n3\n--run-missed",
+		"--worker-type\nt\n--every\n5m\n--once-per-slot\n--max-attempts\n1000000\n--catch-up\nnewest", "--worker-type\nt\n--every\n320ms\n--once-per-slot\n--margin\n10ms\n--lead\n40ms", "--worker-type\nt\n--every\n319ms\n--once-per-slot", "--worker-type\nt\n--every\n160ms\n--once-per-slot\n--failover-within\n80ms",
+		"--worker-type\nt\n--cron\n0 2 * * *\n--zone\nEurope/Berlin\n--once-per-slot\n--stop-grace\n15s\n--margin\n7500ms\n--lead\n30s", "--worker-type\nt\n--every\n5m\n--once-per-slot\n--group\ng\n--continuous", "--worker-type\nt\n--every\n5m\n--max-attempts\n3\n--catch-up\nnewest",
 	} {
 		f.Add(line)
 	}
@@ -229,7 +231,7 @@ func FuzzRunOptions(f *testing.F) {
 		a := &app{}
 		flags := &runFlags{}
 		c := &cobra.Command{Use: "run"}
-		a.runFlags(c, flags)
+		a.runFlags(c.Flags(), flags)
 		if err := c.ParseFlags(strings.Split(lines, "\n")); err != nil {
 			return
 		}

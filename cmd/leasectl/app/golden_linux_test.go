@@ -162,8 +162,8 @@ func TestWhatRunsOnceLogsOnEachStore(t *testing.T) {
 				{"--instance-id a --worker-type command -- false", 1},
 			},
 			{
-				{"--instance-id b --worker-type job --once-per-slot --failover-within 1200h -- true", exit.Unallocated},
-				{"--instance-id c --worker-type job --once-per-slot --failover-within 1200h --log-format json -- true", exit.Unallocated},
+				{"--instance-id b --worker-type job --once-per-slot --failover-within 1200h -- true", exit.OK},
+				{"--instance-id c --worker-type job --once-per-slot --failover-within 1200h --log-format json -- true", exit.OK},
 				{"--instance-id b --worker-type command --log-format json -- false", 1},
 			},
 		} {
@@ -200,7 +200,7 @@ func TestWhatIsAnsweredOnEachStore(t *testing.T) {
 	t.Parallel()
 	onEachStore(t, func(t *testing.T, l store.Ledger, uri string, _ []string) {
 		slot := slotAt(storeTime(t, l))
-		flags := []string{"--every", oneSlot, "--join-mid-slot", "--listen", "0"}
+		flags := []string{"--every", oneSlot, "--failover-within", "1200h", "--listen", "0"}
 		a := startRun(t, uri, "a", flags, "sleep", "1000")
 		a.await("command started")
 		b := startRun(t, uri, "b", flags, "sleep", "1000")

@@ -3,47 +3,31 @@ package app
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/advice"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/display"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/inspect"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
 	"github.com/slotlease/slotlease/store"
 )
 
-// defaultTimeout bounds what one command asks of a store.
-const defaultTimeout = 10 * time.Second
-
 func (a *app) initCommand() *cobra.Command {
-	timeout := defaultTimeout
-	c := &cobra.Command{
-		Use:   "init",
-		Short: "Create what the store needs; safe to repeat",
-		Long: `Create what the store needs: the file and its tables (sqlite), the tables in a
-database that is there (postgres, mysql), the collection (mongodb), the database and the
-container (cosmos), the bucket (s3), the container (azblob) or the namespace (k8s). Others
-need nothing; then it tries whether the store can be used. It changes nothing that exists,
-so it is safe to repeat.
-
-A container in Cosmos DB gets 400 RU/s by default. Parameters of the URI change that:
-?throughput=1000, ?autoscale=1000 (at most) or ?serverless=true.`,
-		Example: `  leasectl init --store sqlite:leases.db
-  LEASECTL_STORE=postgres://USER:PASSWORD@HOST/DATABASE leasectl init`,
-		Args: noArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			t := a.awaited(c)
-			if err := a.usage(c); err != nil {
-				return err
-			}
-			ctx, cancel := context.WithTimeout(c.Context(), timeout)
-			defer cancel()
-			return advice.ForStore(t, a.init(ctx, t))
-		},
-	}
-	option(a, c.Flags(), &timeout, "timeout", "duration", "how long to wait for the store (default 10s)", duration(time.Millisecond, time.Hour))
+	timeout, onlyPrint := defaultTimeout, false
+	c := a.onStore("init", "Create what the store needs; safe to repeat", func(c *cobra.Command, t storeuri.Target) error {
+		ctx, cancel := context.WithTimeout(c.Context(), timeout)
+		defer cancel()
+		if onlyPrint {
+			return advice.ForStore(t, a.printInit(ctx, t))
+		}
+		return advice.ForStore(t, a.init(ctx, t))
+	})
+	c.Flags().BoolVar(&onlyPrint, "print", false, "print what an administrator would run, and run nothing")
+	a.timeoutFlag(c.Flags(), &timeout, waitForStore, time.Hour)
 	return c
 }
 
@@ -71,19 +55,40 @@ func (a *app) init(ctx context.Context, t storeuri.Target) (err error) {
 	if err := ledger.Init(ctx); err != nil {
 		return err
 	}
-	if text := storeuri.Warning(ledger); text != "" {
+	if text := store.Describe(ledger).Warning(); text != "" {
 		a.errorf("leasectl: warning: %s\n", display.Line(a.scrub(text)))
 	}
 	place := display.Flat(t.Place())
 	switch {
 	case missing:
-		a.printf("created the ledger %s%s\n", place, t.Provision())
+		a.printf("created the ledger %s%s\n", place, provision(ledger))
 	case !types.None():
 		a.printf("the ledger %s was there already, with the worker types %s\n", place, types)
-	case t.Scheme == "sqlite", t.Scheme == "cosmos":
-		a.printf("the ledger %s was there already, without records\n", place)
 	default:
 		a.printf("the ledger %s is ready, without records\n", place)
 	}
+	return nil
+}
+
+// provision is what throughput a ledger that was created has got, where that costs.
+func provision(l store.Ledger) string {
+	if p, ok := store.As[interface{ Provision() string }](l); ok {
+		return " (" + p.Provision() + ")"
+	}
+	return ""
+}
+
+// printInit prints what init would run.
+func (a *app) printInit(ctx context.Context, t storeuri.Target) error {
+	ledger, err := t.Open(ctx, false)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = storeuri.Close(ctx, ledger) }()
+	script := store.Describe(ledger).InitScript
+	if script == nil {
+		return exit.BadUsage("leasectl init", fmt.Errorf("%s can't say what its init runs", display.Flat(t.Place())))
+	}
+	a.printf("%s", script())
 	return nil
 }

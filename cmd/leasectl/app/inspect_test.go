@@ -10,21 +10,7 @@ import (
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
 	"github.com/slotlease/slotlease/internal/recordtest"
-	"github.com/slotlease/slotlease/workerlease/history"
 )
-
-func TestInspectSlotsReadsASQLiteFile(t *testing.T) {
-	l, storeArg := newLedger(t)
-	for i := range 3 {
-		if err := l.Append(t.Context(), recordtest.Grant(int64(i+1), i, "worker-a")); err != nil {
-			t.Fatal(err)
-		}
-	}
-	s := inspected(t, nil, "--store", storeArg, "--last", "1000")
-	if s.Store != storeArg || s.WorkerType != "export" || len(s.Slots) < 4 || s.Slots[2].State != history.Expired || s.Slots[2].SlotStart != "2026-03-02T12:10:00.000Z" {
-		t.Errorf("inspect slots = %+v", s)
-	}
-}
 
 func TestWorkerTypesAreCompletedFromTheStore(t *testing.T) {
 	t.Parallel()
@@ -68,18 +54,6 @@ func TestCompletionGivesUpSoon(t *testing.T) {
 		got := leasectl(t, nil, "__completeNoDesc", "why", "--store", "mongodb://127.0.0.1:1/x", of, "m")
 		if got.code != exit.OK || got.stdout != ":4\n" || strings.Contains(got.stderr, "leasectl:") {
 			t.Errorf("completing %s = %+v, want nothing", of, got)
-		}
-	}
-}
-
-func TestTheNamesOfFilesAreCompletedWhereOneIsGiven(t *testing.T) {
-	for args, want := range map[string]string{
-		"backup --to l":          ":0\n",
-		"backup --timeout 1":     ":4\n",
-		"inspect slots --last 1": ":4\n",
-	} {
-		if got := leasectl(t, nil, append([]string{"__completeNoDesc"}, strings.Fields(args)...)...); got.code != exit.OK || got.stdout != want {
-			t.Errorf("completing %q = %+v, want %q", args, got, want)
 		}
 	}
 }

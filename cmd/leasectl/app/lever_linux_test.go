@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -164,47 +163,6 @@ func TestWhatEndsNamesTheWorkerTypesThatThereAre(t *testing.T) {
 	}
 }
 
-func TestLeversSayWhatIsWrong(t *testing.T) {
-	l, storeArg := newLedger(t)
-	env := []string{"LEASECTL_STORE=" + storeArg}
-	if got := leasectl(t, env, "init"); got.code != exit.OK {
-		t.Fatalf("leasectl init = %+v", got)
-	}
-	for args, want := range map[string]struct {
-		code int
-		text string
-	}{
-		"pause":                 {exit.Usage, "--worker-type is missing"},
-		"pause --worker-type t": {exit.Usage, "--until and --for"},
-		"pause --worker-type t --for 1h --until 2026-03-02T12:00:00Z": {exit.Usage, "--until and --for"},
-		"pause --worker-type t --until 2020-03-02T12:00:00Z":          {exit.Usage, "ahead of store time"},
-		"pause --worker-type t --for 1h --now":                        {exit.Usage, "nobody can be asked"},
-		"prefer --worker-type t --for 1h":                             {exit.Usage, "--instance-id is missing"},
-		"release --worker-type t":                                     {exit.Failure, "nothing was written"},
-		"release --worker-type t --yes":                               {exit.Usage, "goes with --force only"},
-		"release --worker-type t --force --yes":                       {exit.Failure, "nothing to release"},
-		"drain --host nowhere --for 1h":                               {exit.Usage, "the roster has no worker on host"},
-		"trim --worker-type t":                                        {exit.Usage, "nobody can be asked"},
-		"trim --worker-type t --retention 1h --yes":                   {exit.Usage, "--retention"},
-	} {
-		got := leasectl(t, env, strings.Fields(args)...)
-		if got.code != want.code || !strings.Contains(got.stderr, want.text) || got.stdout != "" {
-			t.Errorf("leasectl %s = %+v, want the exit code %d and %q", args, got, want.code, want.text)
-		}
-	}
-	if all, _, err := l.Tail(t.Context(), "t", 9); err != nil || len(all) != 0 {
-		t.Errorf("the ledger has %v, %v, want nothing written", all, err)
-	}
-}
-
-func TestReleaseByForceIsAnOverrideOfTheHead(t *testing.T) {
-	l, storeArg := blocking(t)
-	got := leasectl(t, nil, "release", "--store", storeArg, "--worker-type", "export", "--force", "--yes", "--reason", "gone")
-	if head := headOf(t, l); got.code != exit.OK || head.Kind != store.KindOverride || !strings.Contains(got.stderr, "\nrisk: if \"stranger\" still works") {
-		t.Errorf("leasectl release --force = %+v, and the head is %+v", got, head)
-	}
-}
-
 func TestTrimDeletesOldRecordsAndForceOverridesOnEachStore(t *testing.T) {
 	t.Parallel()
 	onEachStore(t, func(t *testing.T, l store.Ledger, _ string, env []string) {
@@ -236,20 +194,4 @@ func TestTrimDeletesOldRecordsAndForceOverridesOnEachStore(t *testing.T) {
 			t.Errorf("the newest record is %+v, %v, want an override with the reason", got, err)
 		}
 	})
-}
-
-// Processes obey: the command of the holder is told to stop, and goes on after a resume.
-func TestAPauseStopsTheCommandOfAProcess(t *testing.T) {
-	_, storeArg := newLedger(t)
-	p := startRun(t, storeArg, "a", []string{"--every", "4s", "--failover-within", "1s"}, "sleep", "1000")
-	p.await("started")
-	if got := leasectl(t, nil, "pause", "--store", storeArg, "--worker-type", "t", "--for", "1h", "--now", "--yes"); got.code != exit.OK {
-		t.Fatalf("leasectl pause = %+v", got)
-	}
-	p.await("paused")
-	if got := leasectl(t, nil, "resume", "--store", storeArg, "--worker-type", "t"); got.code != exit.OK {
-		t.Fatalf("leasectl resume = %+v", got)
-	}
-	p.awaitMatch(`(?s)started.*paused.*started`)
-	p.signal(syscall.SIGTERM)
 }

@@ -5,11 +5,9 @@ import (
 	"net"
 	"net/http"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
-	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/testutil/procs"
 	"github.com/slotlease/slotlease/internal/race"
 )
@@ -50,7 +48,7 @@ func probed(t *testing.T, p *process, path string) (ok bool, body string) {
 func TestRunCountsWhatItHoldsAndStopsWithAClientThatIsStuck(t *testing.T) {
 	t.Parallel()
 	_, storeArg := newLedger(t)
-	flags := []string{"--every", oneSlot, "--join-mid-slot", "--listen", ":0"}
+	flags := []string{"--every", oneSlot, "--failover-within", "1h", "--listen", ":0"}
 	a := startRun(t, storeArg, "a", flags, "sleep", "1000")
 	a.await("command started")
 	b := startRun(t, storeArg, "b", flags, "sleep", "1000")
@@ -72,48 +70,4 @@ func TestRunCountsWhatItHoldsAndStopsWithAClientThatIsStuck(t *testing.T) {
 	begun := time.Now()
 	ends(t, a, b)
 	procs.Within(t, "stopping with a client that is stuck", time.Since(begun), 3*time.Second)
-}
-
-func TestRunAnswersProbesWhileItsStoreIsDown(t *testing.T) {
-	t.Parallel()
-	// Connections are accepted, and never answered.
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	p := startRun(t, "mongodb://user:c4n4ry-c4n4ry@"+l.Addr().String()+"/jobs", "a", []string{"--listen", "0"}, "true")
-	p.await("; trying on\n")
-	if ok, body := probed(t, p, "/healthz"); !ok {
-		t.Errorf("GET /healthz: %s, want success: a restart wouldn't help", body)
-	}
-	if ok, body := probed(t, p, "/readyz"); ok || !strings.Contains(body, "the store has not answered yet") {
-		t.Errorf("GET /readyz: %s, want that it isn't ready", body)
-	}
-	_, body := probed(t, p, "/status")
-	if _, metrics := probed(t, p, "/metrics"); strings.Contains(metrics, "c4n4ry") || !strings.Contains(metrics, "slotlease_") {
-		t.Errorf("GET /metrics: %.2000s", metrics)
-	}
-	if !strings.Contains(body, `"store":"mongodb://***:***@`) || strings.Contains(body+p.output(), "c4n4ry") {
-		t.Errorf("GET /status: %s, want the store without its password", body)
-	}
-	ends(t, p)
-}
-
-func TestAPortThatIsTakenIsToldBeforeLeasingBegins(t *testing.T) {
-	t.Parallel()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	ledger, storeArg := newLedger(t)
-	_, port, _ := net.SplitHostPort(l.Addr().String())
-	got := leasectl(t, nil, "run", "--store", storeArg, "--worker-type", "t", "--every", "1s", "--listen", port, "--", "true")
-	if want := `leasectl: --listen "` + l.Addr().String() + `": ` + syscall.EADDRINUSE.Error() + "\ntry: another port or host\n"; got.code != exit.Failure || got.stderr != want {
-		t.Errorf("leasectl run = %+v, want %q", got, want)
-	}
-	if all := records(t, ledger); len(all) > 0 {
-		t.Errorf("the ledger has %+v", all)
-	}
 }

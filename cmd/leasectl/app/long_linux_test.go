@@ -49,8 +49,8 @@ func TestTheCommandsAnswerSoonOnALongLedgerOfEachRegisteredStore(t *testing.T) {
 				{"next --worker-type export", "IN", false},
 				{"inspect slots --worker-type export", "released", false},
 				{"inspect workers --worker-type export", "export", false},
-				{"doctor", "ledger-length", false}, // It counts for a while only, and says so.
-				{"verify", fmt.Sprintf("%d records", count), true},
+				{"doctor", "ledger-length", false},                              // It counts for a while only, and says so.
+				{"verify --timeout 2m", fmt.Sprintf("%d records", count), true}, // beside other tests
 			} {
 				began := time.Now()
 				got := leasectl(t, env, strings.Fields(c.args)...)

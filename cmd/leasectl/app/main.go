@@ -18,14 +18,10 @@ package app
 import (
 	"context"
 	"os"
-
-	"github.com/slotlease/slotlease/cmd/leasectl/internal/guard"
 )
 
 // Main runs leasectl by the arguments and the environment of the process, and ends the process with the exit code of
-// the command. It must be all that main does, because leasectl also starts itself to watch over the commands that it
-// runs: what came before would be done there, too.
+// the command.
 func Main() {
-	guard.Main()
 	os.Exit(execute(context.Background(), os.Args[1:], os.Environ(), os.Stdin, os.Stdout, os.Stderr))
 }

@@ -1,125 +1,98 @@
 package app
 
 import (
-	"net"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
-	"time"
 
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/notify"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/testutil/procs"
 )
 
-// notified is what a service manager was told.
-type notified struct {
+// hooks is a server that is told of runs.
+type hooks struct {
 	mu   sync.Mutex
-	told []string
+	told []notify.Facts
 }
 
-// all is what was told so far.
-func (n *notified) all() []string {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return slices.Clone(n.told)
+func (h *hooks) all() []notify.Facts {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.told)
 }
 
-// await waits until it is told something that begins with a text.
-func (n *notified) await(t *testing.T, text string) {
+// serve answers at a URL with a secret.
+func (h *hooks) serve(t *testing.T) string {
 	t.Helper()
-	procs.Eventually(t, "the service manager is told "+text, func() bool {
-		return slices.ContainsFunc(n.all(), func(line string) bool { return strings.HasPrefix(line, text) })
-	})
-}
-
-// notify listens as a service manager does, and returns how to run a program as its service.
-func notify(t *testing.T) (n *notified, under []string) {
-	t.Helper()
-	name := filepath.Join(t.TempDir(), "notify")
-	c, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: name, Net: "unixgram"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = c.Close() })
-	n = &notified{}
-	go func() {
-		for b := make([]byte, 4096); ; {
-			size, err := c.Read(b)
-			if err != nil {
-				return
-			}
-			n.mu.Lock()
-			n.told = append(n.told, strings.Split(string(b[:size]), "\n")...)
-			n.mu.Unlock()
+	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		var f notify.Facts
+		if err := json.Unmarshal(body, &f); err != nil {
+			t.Error(err)
 		}
-	}()
-	return n, []string{"env", "NOTIFY_SOCKET=" + name, "WATCHDOG_USEC=400000"}
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.told = append(h.told, f)
+	}))
+	t.Cleanup(s.Close)
+	return s.URL + "/c4n4ry-of-a-hook"
 }
 
-func TestRunTellsSystemdWhatItDoes(t *testing.T) {
+func TestOthersAreToldOfRunsThatFailAndOfSlotsGivenUp(t *testing.T) {
 	t.Parallel()
 	_, storeArg := newLedger(t)
-	args := func(name string) []string {
-		return []string{
-			"run", "--store", storeArg, "--worker-type", "t", "--instance-id", name, "--every", oneSlot, "--join-mid-slot", "--",
-			"sh", "-c", `echo "socket: $NOTIFY_SOCKET, $WATCHDOG_USEC."; exec sleep 1000`,
-		}
-	}
-	a, underA := notify(t)
-	first := startUnder(t, underA, args("a")...)
-	first.await("socket: , .\n")
-	a.await(t, "STATUS=holds slot ")
-	b, underB := notify(t)
-	second := startUnder(t, underB, args("b")...)
-	b.await(t, `STATUS=standby, held by "a" until `)
-	for _, n := range []*notified{a, b} {
-		n.await(t, "WATCHDOG=1")
-		if all := n.all(); slices.Index(all, "READY=1") < 0 || slices.Contains(all, "STOPPING=1") {
-			t.Errorf("the service manager was told %q, want READY=1", all)
-		}
-	}
-	first.signal(syscall.SIGSTOP)
-	time.Sleep(300 * time.Millisecond)
-	before := len(a.all())
-	time.Sleep(time.Second)
-	if all := a.all(); len(all) != before {
-		t.Errorf("one that is stopped told the service manager %q", all[before:])
-	}
-	first.signal(syscall.SIGCONT)
-	ends(t, first, second)
-	for _, n := range []*notified{a, b} {
-		if all := n.all(); slices.Index(all, "STOPPING=1") < slices.Index(all, "READY=1") {
-			t.Errorf("the service manager was told %q, want STOPPING=1 at the end", all)
-		}
-	}
-}
-
-func TestRunIsNotReadyWhileItsStoreIsDown(t *testing.T) {
-	t.Parallel()
-	// Connections are accepted, and never answered.
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	n, under := notify(t)
-	p := startUnder(t, under, "run", "--store", "mongodb://user:c4n4ry-c4n4ry@"+l.Addr().String()+"/jobs", "--worker-type", "t", "--every", "1m", "--", "true")
-	p.await("; trying on\n")
-	n.await(t, "STATUS=the store has not answered yet")
-	n.await(t, "WATCHDOG=1") // A restart doesn't mend a store.
+	file := filepath.Join(t.TempDir(), "told")
+	var h hooks
+	p := startOnce(t, storeArg, "a", oneSlot, "4s", []string{
+		"--max-attempts", "2", "--min-retry", "10ms", "-v", "--on-failure", h.serve(t), "--on-success", "touch " + file + ".success",
+		"--on-given-up", `echo "$LEASE_EVENT $LEASE_ATTEMPT $LEASE_EXIT_CODE $LEASECTL_STORE" > ` + file + `; echo heard; exit 5`,
+	}, "sh", "-c", "exit 3")
+	p.await("not done after 2 attempts, and not tried again")
+	p.await("heard")
 	ends(t, p)
-	if all := n.all(); slices.Contains(all, "READY=1") || !slices.Contains(all, "STOPPING=1") || strings.Contains(strings.Join(all, ""), "c4n4ry") {
-		t.Errorf("the service manager was told %q, want that it isn't ready", all)
+	told := h.all()
+	if len(told) != 2 || told[0].Attempt != 1 || told[1].Attempt != 2 || told[1].Event != notify.Failure || *told[1].ExitCode != 3 || told[1].InstanceID != "a" {
+		t.Errorf("told %+v, want two attempts that failed", told)
+	}
+	if got := procs.Lines(file); !slices.Equal(got, []string{"given-up 2 3 "}) || len(procs.Lines(file+".success")) > 0 {
+		t.Errorf("the command was told %q, want the last attempt", got)
+	}
+	if out := p.output(); strings.Contains(out, "c4n4ry") || strings.Count(out, "on-given-up: echo not told: exit code 5, ended by itself") != 1 {
+		t.Errorf("the log is\n%s\nwant that the command failed, and no secret", out)
 	}
 }
 
-func TestAServiceManagerThatIsGoneIsToldOf(t *testing.T) {
-	t.Parallel()
+// Once tells before it ends.
+func TestOnceTellsOfItsRun(t *testing.T) {
+	proveProcesses(t)
 	_, storeArg := newLedger(t)
-	p := startUnder(t, []string{"env", "NOTIFY_SOCKET=/nowhere/notify"}, "run", "--store", storeArg, "--worker-type", "t", "--every", "1s", "--", "true")
-	p.await("WARN  systemd can't be notified: ")
-	p.await("command started")
-	ends(t, p)
+	var h hooks
+	args := func(command string, flags ...string) []string {
+		url := h.serve(t)
+		args := append([]string{"run", "--store", storeArg, "--worker-type", "t", "--every", oneSlot, "--once", "--on-success", url, "--on-failure", url}, flags...)
+		return append(args, "--", "sh", "-c", command)
+	}
+	if got := leasectl(t, nil, args("exit 4")...); got.code != 4 {
+		t.Errorf("leasectl = %+v, want 4", got)
+	}
+	if got := leasectl(t, nil, args("true", "--once-per-slot")...); got.code != exit.OK {
+		t.Errorf("leasectl = %+v, want 0", got)
+	}
+	if told := h.all(); len(told) != 2 || told[0].Event != notify.Failure || *told[0].ExitCode != 4 || told[1].Event != notify.Success || *told[1].ExitCode != 0 {
+		t.Errorf("told %+v, want a failure and a success", told)
+	}
+}
+
+func TestABadTargetIsReportedWithoutItsSecret(t *testing.T) {
+	got := leasectl(t, nil, "run", "--store", "sqlite:x", "--worker-type", "t", "--every", "5m", "--on-missed", "https://h/c4n4ry/{slot}", "--on-success", "@/nowhere", "--", "true")
+	if got.code != exit.Usage || strings.Contains(got.stderr, "c4n4ry") || !strings.Contains(got.stderr, "--on-missed: its URL has {slot}: the placeholders are ") || !strings.Contains(got.stderr, `--on-success: "/nowhere": no such file`) {
+		t.Errorf("leasectl = %+v, want both problems", got)
+	}
 }

@@ -44,7 +44,7 @@ func TestATypeThatWaitsForItsFirstSlotIsKnown(t *testing.T) {
 			}
 		}
 		wants("inspect slots", "no records yet")
-		wants("why", "no worker has ever claimed a slot")
+		wants("why", "no worker has claimed a slot yet, or the store has lost them")
 		wants("pause --for 1h --reason upgrade", "paused until")
 		wants("status", "every 24h")
 		wants("next", "every 24h")
@@ -53,24 +53,6 @@ func TestATypeThatWaitsForItsFirstSlotIsKnown(t *testing.T) {
 			t.Errorf("leasectl next = %+v", got)
 		}
 	})
-}
-
-// A pause is told also where no slot is known.
-func TestWhyTellsAPauseThatCameBeforeAllWorkers(t *testing.T) {
-	_, storeArg := newLedger(t)
-	env := []string{"LEASECTL_STORE=" + storeArg}
-	for _, args := range []string{"init", "pause --worker-type new --for 1h"} {
-		if got := leasectl(t, env, strings.Fields(args)...); got.code != exit.OK {
-			t.Fatalf("leasectl %s = %+v", args, got)
-		}
-	}
-	if got := leasectl(t, env, "why", "--worker-type", "new"); !strings.Contains(got.stdout, "The worker type is paused by ") {
-		t.Errorf("leasectl why = %+v, want the pause", got)
-	}
-	got := leasectl(t, env, "next", "--worker-type", "new")
-	if want := "leasectl: no schedule of new is known: it had no slot yet, and the roster has no worker of it\n"; got.code != exit.Failure || got.stderr != want {
-		t.Errorf("leasectl next = %+v, want %q", got, want)
-	}
 }
 
 // longSlot puts a lease of a day into a ledger, whose holder reads no order before the next slot.
@@ -110,7 +92,8 @@ func TestLeversWarnOfWhatIsOdd(t *testing.T) {
 		longSlot(t, l)
 		waiting(t, l)
 		for _, c := range [][2]string{
-			{"pause --worker-type exprot --for 1h", "warning: no worker of exprot is known: it had no records, and the roster has nobody of it; there are also export"},
+			{"pause --worker-type exprot --for 1h", "warning: no worker of exprot is known: it had no slot yet, and the roster has nobody of it; there are also export"},
+			{"prefer --worker-type exprot --instance-id worker-a --for 1h", "warning: no worker of exprot is known: it had no slot yet, and the roster has nobody of it; there are also export"},
 			{"pause --worker-type nightly --for 1h", ""},
 			{"prefer --worker-type export --instance-id wroker-b --for 1h", "warning: no worker wroker-b of export is known"},
 			{"prefer --worker-type export --instance-id worker-b --for 1h", ""},

@@ -5,13 +5,12 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/inspect"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/testutil/procs"
-	"github.com/slotlease/slotlease/internal/audit"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease/history"
+	"github.com/slotlease/slotlease/workerlease/verify"
 )
 
 // Did it succeed? One command answers for any node: with a lease that is kept, with a job that is given up,
@@ -19,7 +18,7 @@ import (
 func TestWhatCameOfACommandIsShownOnEachStore(t *testing.T) {
 	t.Parallel()
 	onEachStore(t, func(t *testing.T, l store.Ledger, uri string, env []string) {
-		once := []string{"--once-per-slot", "--failover-within", "10s", "--max-attempts", "1"}
+		once := []string{"--once-per-slot", "--start-within", oneSlot, "--failover-within", "10s", "--max-attempts", "1"}
 		for workerType, test := range map[string]struct {
 			flags   []string
 			command string
@@ -27,13 +26,13 @@ func TestWhatCameOfACommandIsShownOnEachStore(t *testing.T) {
 			note    string // a pattern
 			code    int
 		}{
-			"kept":  {nil, "sleep 0.3; exit 3", history.Failed, `exit code 3 after \d+(\.\d)?m?s$`, 3},
+			"kept":  {[]string{"--on-exit", "keep"}, "sleep 0.3; exit 3", history.Failed, `exit code 3 after \d+(\.\d)?m?s$`, 3},
 			"tried": {once, "sleep 0.3; exit 4", history.Failed, `exit code 4 after \d+(\.\d)?m?s, given up$`, 4},
 			"done":  {once, "sleep 0.3", history.Done, `done in \d+(\.\d)?m?s, at \+`, 0},
 		} {
 			t.Run(workerType, func(t *testing.T) {
 				t.Parallel()
-				flags := append([]string{"--worker-type", workerType, "--every", oneSlot, "--join-mid-slot"}, test.flags...)
+				flags := append([]string{"--worker-type", workerType, "--every", oneSlot, "--failover-within", "1h"}, test.flags...)
 				p := startRun(t, uri, "a", flags, "sh", "-c", test.command)
 				var row inspect.Slot
 				look := func() inspect.Slot {
@@ -75,36 +74,10 @@ func TestWhatCameOfACommandIsShownOnEachStore(t *testing.T) {
 						told++
 					}
 				}
-				if problems := audit.Ledger(all); len(problems) > 0 || told != 1 {
+				if problems := verify.Strict(all); len(problems) > 0 || told != 1 {
 					t.Errorf("%d records tell the outcome, want one; the ledger: %q", told, problems)
 				}
 			})
 		}
 	})
-}
-
-// A lease that goes on over several slots tells what came of the command in each of them.
-func TestEachSlotOfALeaseThatGoesOnHasItsOutcome(t *testing.T) {
-	t.Parallel()
-	_, uri := newLedger(t)
-	p := startRun(t, uri, "a", []string{"--every", "3s", "--continuous"}, "sh", "-c", "sleep 0.2; exit 5")
-	var failed []inspect.Slot
-	for end := time.Now().Add(40 * time.Second); len(failed) < 2; time.Sleep(200 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("failed: %+v, want two slots; the log: %s", failed, p.output())
-		}
-		p.await("command: exit code")
-		failed = failed[:0]
-		for _, row := range rowsOf(t, uri) {
-			if row.State == history.Failed {
-				failed = append(failed, row)
-			}
-		}
-	}
-	for _, row := range failed {
-		if row.ExitCode == nil || *row.ExitCode != 5 || row.TookMs == nil || *row.TookMs < 150 || *row.TookMs > 2900 {
-			t.Errorf("the row is %+v, want exit code 5 after 200 ms", row)
-		}
-	}
-	ends(t, p)
 }

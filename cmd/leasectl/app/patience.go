@@ -1,6 +1,7 @@
 package app
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -27,7 +28,7 @@ const (
 // it says which store it is waiting for. A file isn't waited for: its commands say who has it locked.
 func (a *app) awaited(c *cobra.Command) storeuri.Target {
 	t := a.target(c)
-	if t.Scheme == "" || t.Scheme == storeuri.SQLite {
+	if t.Scheme == "" || t.IsFile() {
 		return t
 	}
 	notice := time.AfterFunc(silence, func() {
@@ -49,6 +50,31 @@ type speaking struct {
 func (s speaking) Write(b []byte) (int, error) {
 	s.spoke.Store(true)
 	return s.Writer.Write(b)
+}
+
+// hurried is a writer that is waited for no longer than a second, and for nothing once it was late.
+type hurried struct {
+	io.Writer
+
+	late atomic.Bool
+}
+
+func (h *hurried) Write(b []byte) (int, error) {
+	if h.late.Load() {
+		return len(b), nil
+	}
+	written := make(chan error, 1)
+	go func(b []byte) {
+		_, err := h.Writer.Write(b)
+		written <- err
+	}(bytes.Clone(b))
+	select {
+	case err := <-written:
+		return len(b), err
+	case <-time.After(time.Second):
+		h.late.Store(true)
+		return len(b), nil
+	}
 }
 
 // openPatiently opens a ledger, and tries again as long as only the DNS is in the way, which a

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"bytes"
 	"net"
 	"strings"
 	"testing"
@@ -29,7 +30,9 @@ func TestACommandSaysThatItWaitsForAStoreThatIsSilent(t *testing.T) {
 		t.Run(c.args, func(t *testing.T) {
 			t.Parallel()
 			began := time.Now()
-			got := leasectl(t, []string{"LEASECTL_STORE=" + c.uri}, strings.Fields(c.args)...)
+			var stdout, stderr bytes.Buffer
+			code := execute(t.Context(), strings.Fields(c.args), []string{"LEASECTL_STORE=" + c.uri}, strings.NewReader(""), &stdout, &stderr)
+			got := output{code, stdout.String(), stderr.String()}
 			if got.code == exit.OK || time.Since(began) > 8*time.Second {
 				t.Errorf("leasectl %s = %+v after %v, want a failure", c.args, got, time.Since(began))
 			}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"testing"
 	"testing/synctest"
@@ -52,5 +53,22 @@ func TestOnlyADNSThatIsDownIsWaitedFor(t *testing.T) {
 		if _, err := openPatiently(ctx, func(error) {}, func(context.Context) (store.Ledger, error) { return nil, down }); !errors.Is(err, down) {
 			t.Errorf("openPatiently() when interrupted = %v, want what was in the way", err)
 		}
+	})
+}
+
+// The last words of run may have no reader, as in a terminal after Ctrl-S.
+func TestAHurriedWriterWaitsOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, w := io.Pipe()
+		h, began := &hurried{Writer: w}, time.Now()
+		for range 3 {
+			if n, err := h.Write([]byte("leasectl: why\n")); n != 14 || err != nil {
+				t.Errorf("Write() = %d, %v", n, err)
+			}
+		}
+		if took := time.Since(began); took != time.Second {
+			t.Errorf("three writes to a pipe that nobody reads took %v, want a second", took)
+		}
+		_ = r.Close()
 	})
 }

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/testutil/procs"
+	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/cosmos"
 	"github.com/slotlease/slotlease/testutil/cosmospeer"
@@ -40,6 +41,19 @@ type process struct {
 	out bytes.Buffer // standard output and error
 }
 
+// quickly are the tests that start processes in the quick run, too.
+var quickly = []string{
+	"TestTheCommandKnowsItsLeaseAndNotTheStore", "TestSIGTERMStopsTheCommandThenReleases", "TestAnotherTakesOverWhenLeasectlIsKilled",
+}
+
+// proveProcesses leaves the quick run the tests of quickly.
+func proveProcesses(t *testing.T) {
+	t.Helper()
+	if name, _, _ := strings.Cut(t.Name(), "/"); !slices.Contains(quickly, name) {
+		suites.Prove(t, "it runs leasectl as processes")
+	}
+}
+
 // start starts leasectl with a mark in its environment, which all that descends
 // from it inherits. Nothing of it outlives the test.
 func start(t *testing.T, args ...string) *process {
@@ -50,6 +64,7 @@ func start(t *testing.T, args ...string) *process {
 // startUnder is start under another program, which becomes leasectl.
 func startUnder(t *testing.T, under []string, args ...string) *process {
 	t.Helper()
+	proveProcesses(t)
 	p := &process{t: t, mark: rand.Text(), tmp: t.TempDir(), done: make(chan struct{}), read: make(chan struct{})}
 	self, err := os.Executable()
 	if err != nil {

@@ -2,13 +2,14 @@ package app
 
 import (
 	"context"
+	"errors"
 	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/inspect"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/interrupt"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/secret"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
@@ -53,43 +54,20 @@ func (a *app) readable(args []string) []string {
 // command is the tree of commands.
 func (a *app) command() *cobra.Command {
 	root := &cobra.Command{
-		Use:   "leasectl",
-		Short: "Time-slotted worker leases: run commands under them, and look at their ledgers",
-		Example: `  leasectl demo   # see it work, with nothing to set up
-  leasectl run --store sqlite:leases.db --worker-type report --every 5m -- ./report.sh
-  leasectl inspect slots --store sqlite:leases.db`,
-		Long: `leasectl runs commands under time-slotted worker leases, and looks at their
-ledgers. For each slot at most one worker of a worker type holds the lease.
-
-The store is named by --store or in the file of --store-file, or by LEASECTL_STORE or in the
-file of LEASECTL_STORE_FILE:
-
-  sqlite:PATH
-  mongodb://USER:PASSWORD@HOST/DATABASE?collection=NAME, or mongodb+srv://…
-  cosmos://ACCOUNT/DATABASE/CONTAINER   with the account's key in COSMOS_KEY
-  cosmos:///DATABASE/CONTAINER          with COSMOS_CONNECTION_STRING
-  postgres://USER:PASSWORD@HOST/DATABASE?table=NAME
-  mysql://USER:PASSWORD@HOST/DATABASE?table=NAME
-  redis://USER:PASSWORD@HOST/0?prefix=NAME, or rediss://…
-  s3://BUCKET/FOLDER?region=NAME        with AWS_ACCESS_KEY_ID, or what AWS's tools use
-  azblob://ACCOUNT/CONTAINER/FOLDER     with AZURE_STORAGE_KEY, or what Azure's tools use
-` + furtherForms() + `
-With neither COSMOS_KEY nor COSMOS_CONNECTION_STRING, Azure's default credential is
-used: a managed identity, az login, and so on. DATABASE and CONTAINER default to
-WorkerProcess and WorkerLeases. Parameters of the URI are serverSkew=500ms, how far the
-clocks of Azure's servers may differ (250ms), and unsafeUnverifiedAccount=true, which
-accepts an account that doesn't say whether it takes writes in several regions. With
-MongoDB, serverSkew=150ms is about members whose clocks can't be read (100ms), and
-unsafeUnverified=true accepts a collection that may be sharded.
-
-Exit codes:
-` + exit.Codes,
-		SilenceErrors:     true,
-		SilenceUsage:      true,
-		Version:           versionText(),
-		PersistentPreRunE: a.refuseStore,
-		Args:              cobra.ArbitraryArgs,
+		Use:           "leasectl",
+		Short:         "Time-slotted worker leases: run commands under them, and look at their ledgers",
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		PersistentPreRunE: func(c *cobra.Command, args []string) error {
+			a.warnOfDeprecated(c)
+			return a.refuseStore(c, args)
+		},
+		Args: cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
+			if asked, _ := c.Flags().GetBool(versionFlag); asked {
+				a.printf("%s\n", versionText())
+				return nil
+			}
 			if len(args) > 0 {
 				return a.unknown(c, args[0])
 			}
@@ -100,35 +78,37 @@ Exit codes:
 		"the store: "+storeuri.Forms()+" (default: $"+storeuri.Variable+", where a password belongs)")
 	option(a, root.PersistentFlags(), &a.storeFile, storeFile, "FILE", "the same, in a file, such as a mounted secret (default: $"+storeuri.FileVariable+")", nonEmpty)
 	// Not cobra's own, which would take -v.
-	root.Flags().Bool("version", false, "show version, Go release and platform")
-	root.SetVersionTemplate("{{.Version}}\n")
-	root.SetHelpTemplate(helpTemplate)
+	root.Flags().Bool(versionFlag, false, "show version, Go release and platform")
 	root.SetHelpCommand(a.helpCommand())
-	tidyHelp(root)
+	root.SetHelpFunc(showHelp)
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		a.problems = append(a.problems, secret.InFlags(err))
+		a.try = flagLike(c, err)
 		return a.usage(c)
 	})
 	root.AddCommand(
-		needsStore(a.backupCommand()), needsStore(a.copyCommand()), a.demoCommand(), needsStore(a.doctorCommand()), needsStore(a.drainCommand()),
-		needsStore(a.initCommand()), a.inspectCommand(), needsStore(a.nextCommand()), needsStore(a.overrideCommand()),
-		needsStore(a.pauseCommand()), needsStore(a.planCommand()), needsStore(a.preferCommand()),
-		needsStore(a.reanchorCommand()), needsStore(a.releaseCommand()), needsStore(a.resumeCommand()),
-		needsStore(a.runCommand()), needsStore(a.statusCommand()), needsStore(a.trimCommand()),
-		needsStore(a.verifyCommand()), a.versionCommand(), needsStore(a.whyCommand()),
-		a.demoWorkCommand(),
-		&cobra.Command{Use: "exit-codes", Short: "The exit codes", Long: "Exit codes:\n" + exit.Codes},
+		a.backupCommand(), a.copyCommand(), a.cronCommand(), a.demoCommand(), a.demoWorkCommand(), a.doctorCommand(), a.drainCommand(), a.importCommand(), a.initCommand(),
+		a.inspectCommand(), a.manCommand(), a.nextCommand(), a.overrideCommand(), a.pauseCommand(), a.planCommand(), a.preferCommand(), a.reanchorCommand(),
+		a.releaseCommand(), a.reportCommand(), a.resumeCommand(), a.runCommand(), a.serveCommand(), a.statusCommand(), a.triggerCommand(), a.trimCommand(), a.verifyCommand(), a.versionCommand(), a.whyCommand(),
 	)
+	for _, t := range topics {
+		root.AddCommand(&cobra.Command{Use: t.name, Short: t.short})
+	}
+	addHelp(root)
 	return root
 }
 
-// furtherForms are the lines of the stores that this leasectl opens besides those that each one does.
-func furtherForms() string {
-	var b strings.Builder
-	for _, form := range storeuri.FurtherForms() {
-		b.WriteString("  " + form + "\n")
-	}
-	return b.String()
+// deprecated marks, in the text of an option, that it is to go, and stands before what to use in its place. pflag's own mark
+// would hide it from the help, and is told on standard output, in the midst of JSON.
+const deprecated = "Deprecated: "
+
+// warnOfDeprecated says in one line which of the options that were given are to go.
+func (a *app) warnOfDeprecated(c *cobra.Command) {
+	c.Flags().Visit(func(f *pflag.Flag) {
+		if _, instead, is := strings.Cut(f.Usage, deprecated); is {
+			a.errorf("leasectl: --%s is deprecated, and works on for now: %s\n", f.Name, instead)
+		}
+	})
 }
 
 // completeOptions makes the shells complete the values of options, of a command and all
@@ -144,7 +124,7 @@ func (a *app) completeOptions(c *cobra.Command) {
 		switch {
 		case f.Name == "worker-type":
 			complete = a.completeWorkerType
-		case f.Name == "instance-id" && c.Name() != "run":
+		case f.Name == "instance-id" && c.Name() != "run" && c.Name() != "cron":
 			complete = a.completeInstance
 		case f.Name == "host":
 			complete = a.completeHost
@@ -164,4 +144,22 @@ func (a *app) completeOptions(c *cobra.Command) {
 // completeFiles leaves it to the shell to complete the names of files.
 func completeFiles(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	return nil, cobra.ShellCompDirectiveDefault
+}
+
+// flagLike is the option that a mistyped one resembles, to be tried in its place, or empty.
+func flagLike(c *cobra.Command, err error) string {
+	e, ok := errors.AsType[*pflag.NotExistError](err)
+	if !ok || e.GetSpecifiedShortnames() != "" {
+		return ""
+	}
+	var names []string
+	c.Flags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			names = append(names, f.Name)
+		}
+	})
+	if names, near := inspect.BySimilarity(names, e.GetSpecifiedName()); near > 0 {
+		return "--" + names[0]
+	}
+	return ""
 }

@@ -2,18 +2,24 @@ package app
 
 import (
 	"cmp"
+	"fmt"
+	"slices"
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"go.uber.org/zap/zapcore"
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/flagname"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/listen"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/notify"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/page"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/secret"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/supervise"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/transcript"
 	"github.com/slotlease/slotlease/priority"
+	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease"
 )
@@ -22,63 +28,98 @@ import (
 type runFlags struct {
 	scheduleFlags
 
-	workerType, instanceID, group string
-	priority                      int
-	tieBreak                      priority.TieBreak
-	joinMidSlot                   bool
-	lead, step, margin, stopGrace time.Duration
-	failover                      time.Duration
-	continuous, noFailback        bool
-	oncePerSlot, runMissed        bool
-	maxAttempts                   int
-	minRetry                      time.Duration
-	level                         zapcore.Level
-	verbose                       bool
-	format                        string
-	noRoster                      bool
-	labels                        map[string]string
-	tether                        bool
-	once                          bool
-	timeout                       time.Duration
-	conflict                      int
-	listen                        string
+	options            workerlease.Options // but for the schedule and the job
+	job                workerlease.Job
+	oncePerSlot, once  bool
+	stopGrace, timeout time.Duration
+	conflict           int
+	onExit             supervise.OnExit
+	level              zapcore.Level
+	format, listen     string
+	page               bool
+	pageToken          string
+	pageAccess         page.Access
+	verbose, tether    bool
+	roster, noRoster   bool
+	onEvents           map[notify.Event]string
+	output             transcript.Where
 }
 
-func (a *app) runFlags(c *cobra.Command, f *runFlags) {
-	flags := c.Flags()
+func (a *app) runFlags(flags *pflag.FlagSet, f *runFlags) {
 	flags.SortFlags = false
-	option(a, flags, &f.workerType, "worker-type", "TYPE", "the name that workers compete for (required)", workerType)
-	option(a, flags, &f.every, "every", "DURATION", "length of the slots, aligned to the clock", anyDuration)
-	flags.StringVar(&f.cron, "cron", "", "cron `SPEC` (five fields): a slot lasts from one firing to the next")
-	flags.StringVar(&f.zone, "zone", "", "`ZONE` of the cron spec, such as Europe/Berlin (default UTC)")
-	flags.BoolVar(&f.oncePerSlot, "once-per-slot", false, "the command is a job of each slot: exit code 0 means done, and any other that workers try it again")
-	flags.BoolVar(&f.once, "once", false, "run the command in what is left of the current slot, if no other worker has it, and end with its exit code")
-	f.timeout, f.conflict = defaultTimeout, exit.Unallocated
-	option(a, flags, &f.timeout, "timeout", "DURATION", "with --once: how long to wait for the store (default 10s)", duration(time.Millisecond, time.Hour))
-	option(a, flags, &f.conflict, "conflict-exit-code", "CODE", "with --once: the exit code if the slot can't be had (default 10)", number(0, 255))
-	option(a, flags, &f.maxAttempts, "max-attempts", "N", "with --once-per-slot: tries of a slot by all workers together (default no bound)", number(1, store.MaxAttempt))
-	option(a, flags, &f.minRetry, "min-retry", "DURATION", "with --once-per-slot: least time from a failed attempt to the next, doubled by each attempt up to an eighth of the slot (default 1s)", duration(10*time.Millisecond, time.Hour))
-	flags.BoolVar(&f.runMissed, "run-missed", false, "with --once-per-slot: make up for the slot before, if no worker did it")
-	option(a, flags, &f.failover, "failover-within", "DURATION", "how soon another worker takes over a slot whose worker dies: 80ms to half a slot (default never, or with --once-per-slot a quarter of the slot, at most 1m)", nonZero)
-	flags.BoolVar(&f.continuous, "continuous", false, "go on from slot to slot while this worker wins them, without stopping the command")
-	flags.BoolVar(&f.noFailback, "no-failback", false, "with --continuous: keep the lease while this worker lives, even from higher priorities")
-	flags.BoolVar(&f.joinMidSlot, "join-mid-slot", false, "claim the rest of the slot in which the worker starts, if it is free")
-	option(a, flags, &f.priority, "priority", "0-7", "0 is the highest (default 0)", wholeNumber)
-	option(a, flags, &f.tieBreak, "tie-break", "sticky|rotate|random|spread", "order of workers of one priority (default sticky)", tieBreak)
-	option(a, flags, &f.group, "group", "NAME", "share the lease with all workers of the group", nonEmpty)
-	option(a, flags, &f.instanceID, "instance-id", "LABEL", "label of this worker (default host-pid-xxxx)", nonEmpty)
-	flags.Var(labelFlag{a, &f.labels}, "label", "what others may know of this worker, such as region=eu; may be given more than once")
-	flags.BoolVar(&f.noRoster, "no-roster", false, "don't say in the ledger's roster what this worker does (leasectl inspect workers)")
-	option(a, flags, &f.stopGrace, "stop-grace", "DURATION", "time between SIGTERM and SIGKILL (default 1/20 of the lease, or of --failover-within, at most 5s)", duration(0, time.Hour))
-	option(a, flags, &f.lead, "lead", "DURATION", "how long before a boundary claims open (default a quarter of the slot, at most 10s and half of --failover-within)", anyDuration)
-	option(a, flags, &f.step, "step", "DURATION", "distance between the turns of two priorities (default lead/10)", anyDuration)
-	option(a, flags, &f.margin, "margin", "DURATION", "how long before the end of the lease work stops (default slot/100, at most --failover-within/20 and 250ms, at least 10ms)", nonZero)
-	option(a, flags, &f.listen, "listen", "ADDRESS", "answer HTTP requests for /healthz, /readyz, /status and /metrics at HOST:PORT; a PORT alone is one of 127.0.0.1", listen.Address)
-	option(a, flags, &f.level, "log-level", "debug|info|warn|error", "what to log on stderr (default info)", logLevel)
+	option(a, flags, &f.options.WorkerType, "worker-type", "TYPE", "the name that workers compete for (required)", workerType)
+	a.scheduleFlags(flags, &f.scheduleFlags)
+	flags.BoolVar(&f.oncePerSlot, "once-per-slot", false, "a job: exit code 0 means that the slot is done")
+	flags.BoolVar(&f.once, "once", false, "run it in what is left of this slot; end with its code")
+	f.conflict = exit.Unallocated
+	option(a, flags, &f.timeout, "timeout", "DURATION", "with --once: how long to wait for the store (default 10s) and for who has the slot", duration(time.Millisecond, slots.MaxInterval))
+	option(a, flags, &f.conflict, "conflict-exit-code", "CODE", "--once: code if another worker has the slot (default 10)", number(0, 255))
+	option(a, flags, &f.job.StartWithin, "start-within", "DURATION", "job: how late after the slot's start the first attempt may begin (default a quarter of the slot, at most 1h)", nonZero)
+	option(a, flags, &f.job.Overrun, "overrun", "finish|stop", "job: what happens when its slot ends (default finish)", named(workerlease.Finish, workerlease.Stop))
+	option(a, flags, &f.job.Timeout, "run-timeout", "DURATION", "job: the longest that a run may take (default no bound)", nonZero)
+	option(a, flags, &f.job.CatchUp, "catch-up", "none|newest|all", "job: which missed slots are run late (default none)", named(workerlease.CatchUpNone, workerlease.CatchUpNewest, workerlease.CatchUpAll))
+	option(a, flags, &f.job.CatchUpWithin, "catch-up-within", "DURATION", "how long ago those began (default 24h, or a longer slot)", nonZero)
+	option(a, flags, &f.job.MaxAttempts, "max-attempts", "N", "job: tries of a slot by all workers (default no bound)", number(1, store.MaxAttempt))
+	option(a, flags, &f.job.MinRetry, "min-retry", "DURATION", "job: least time to the next attempt, doubled by each, up to an eighth of the slot (default 1s)", duration(10*time.Millisecond, time.Hour))
+	option(a, flags, &f.options.FailoverWithin, "failover-within", "DURATION", "how soon another worker takes over from one that dies: 80ms to half a slot (default never; job: a quarter of the slot, at most 1m)", nonZero)
+	flags.BoolVar(&f.options.Continuous, "continuous", false, "go on from slot to slot without stopping the command")
+	flags.BoolVar(&f.options.NoFailback, "no-failback", false, "--continuous: keep it from higher priorities, too")
+	option(a, flags, &f.onExit, "on-exit", "release|restart|keep", "what follows the end of the command (default release after a failure, else keep, or with --continuous restart)", named(supervise.Release, supervise.Restart, supervise.Keep))
+	flags.BoolVar(&f.options.WaitForBoundary, "wait-for-boundary", false, "claim nothing of the slot in which the worker starts")
+	option(a, flags, &f.options.Priority, "priority", "0-7", "0 is the highest (default 0)", wholeNumber)
+	option(a, flags, &f.options.TieBreak, "tie-break", "ORDER", "of one priority: sticky (default), rotate, random or spread", tieBreak)
+	option(a, flags, &f.options.Group, "group", "NAME", "share the lease with all workers of the group", nonEmpty)
+	a.instanceFlag(flags, f)
+	flags.Var(labelFlag{a, &f.options.Labels}, "label", "what others may know, such as region=eu; repeat it for more")
+	a.rosterFlags(flags, f)
+	a.notifyFlags(flags, &f.onEvents)
+	option(a, flags, &f.output, "output", "WHERE", "journal, file:PATH, or tail: its end into the ledger, too", transcript.Parse)
+	choose[transcript.Where](flags, "output", "journal", "tail", "file:")
+	option(a, flags, &f.stopGrace, "stop-grace", "DURATION", "time between SIGTERM and SIGKILL (default 1/20 of the lease or of --failover-within, at most 5s)", duration(0, time.Hour))
+	option(a, flags, &f.options.Lead, "lead", "DURATION", "how long before a boundary claims open (default a quarter of the slot, at most 10s and half of --failover-within)", anyDuration)
+	option(a, flags, &f.options.Step, "step", "DURATION", "between the turns of two priorities (default lead/10)", anyDuration)
+	option(a, flags, &f.options.Margin, "margin", "DURATION", "how long before the end of the lease work stops (default slot/100, at least 10ms, at most --failover-within/20 and 250ms)", nonZero)
+	a.toldFlags(flags, f)
+	flags.BoolVar(&f.tether, "tether", false, "end at once when the standard input ends")
+	choose[priority.TieBreak](flags, "tie-break", "sticky", "rotate", "random", "spread")
+	_ = flags.MarkHidden("tether") // of the demo
+	for _, name := range []string{"page", "page-token-file"} {
+		_ = flags.MarkHidden(name) // leasectl help listen has it
+	}
+}
+
+// instanceFlag adds --instance-id.
+func (a *app) instanceFlag(flags *pflag.FlagSet, f *runFlags) {
+	option(a, flags, &f.options.InstanceID, "instance-id", "LABEL", "label of this worker (default host-pid-xxxx)", nonEmpty)
+}
+
+// rosterFlags adds the flags about the roster.
+func (a *app) rosterFlags(flags *pflag.FlagSet, f *runFlags) {
+	flags.BoolVar(&f.noRoster, "no-roster", false, "don't show in leasectl inspect workers")
+	flags.BoolVar(&f.roster, "roster", false, "show there, too, where each request costs")
+}
+
+// toldFlags adds the flags about what those outside are told.
+func (a *app) toldFlags(flags *pflag.FlagSet, f *runFlags) {
+	option(a, flags, &f.listen, "listen", "ADDRESS", "answer /healthz, /readyz, /status and /metrics at HOST:PORT; a PORT alone is one of 127.0.0.1", listen.Address)
+	flags.BoolVar(&f.page, "page", false, "with --listen: serve the page of leasectl serve at /page/, too, which only shows")
+	option(a, flags, &f.pageToken, "page-token-file", "FILE", "the file of the token that the page asks for; needed where others reach --listen", nonEmpty)
+	option(a, flags, &f.level, "log-level", "LEVEL", "debug, info, warn or error, on stderr (default info)", logLevel)
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "same as --log-level debug")
 	option(a, flags, &f.format, "log-format", "text|json", "how to log (default text)", oneOf("text", "json"))
-	flags.BoolVar(&f.tether, "tether", false, "end at once when the standard input ends")
-	_ = flags.MarkHidden("tether") // of the demo
+	choose[zapcore.Level](flags, "log-level", "debug", "info", "warn", "error")
+}
+
+// named reads the text of one of some values.
+func named[T any](values ...T) func(string) (T, error) {
+	var words []string
+	for _, v := range values {
+		words = append(words, fmt.Sprint(v))
+	}
+	return func(s string) (T, error) {
+		word, err := oneOf(words...)(s)
+		return values[max(slices.Index(words, word), 0)], err
+	}
 }
 
 // logLevel reads --log-level.
@@ -92,32 +133,37 @@ func logLevel(s string) (zapcore.Level, error) {
 
 // runTiming makes the worker's options of the flags, and notes their problems.
 func (a *app) runTiming(f *runFlags, flags *pflag.FlagSet) workerlease.Timing {
-	o := workerlease.Options{
-		// If it is missing, or bad, that is noted already.
-		WorkerType: cmp.Or(f.workerType, "unnamed"), InstanceID: f.instanceID, Group: f.group,
-		Priority: f.priority, TieBreak: f.tieBreak, Schedule: a.schedule(f.scheduleFlags, flags),
-		JoinMidSlot: f.joinMidSlot, FailoverWithin: f.failover, Continuous: f.continuous, NoFailback: f.noFailback,
-		Lead: f.lead, Step: f.step, Margin: f.margin, Labels: f.labels,
-	}
+	o := f.options
+	o.WorkerType = cmp.Or(o.WorkerType, "unnamed") // If it is missing, or bad, that is noted already.
+	o.Schedule = a.schedule(f.scheduleFlags, flags, o.WorkerType)
 	if f.noRoster {
 		a.checkWithoutRoster(f)
 	}
+	a.checkRoster(f)
 	if !flags.Changed("worker-type") {
 		a.bad("--worker-type is missing: give the name that workers compete for")
 	}
 	if f.oncePerSlot {
-		o.Job = &workerlease.Job{MaxAttempts: f.maxAttempts, MinRetry: f.minRetry, RunMissed: f.runMissed}
+		o.Job = &f.job
 	} else {
-		a.checkWithoutJob(f, flags)
+		a.goesOnlyWith(flags, "once-per-slot", "start-within", "overrun", "run-timeout", "catch-up", "catch-up-within", "max-attempts", "min-retry")
 	}
+	a.checkOnExit(f)
 	a.checkOnce(f, flags)
 	t, ok := a.timing(o)
 	if !ok {
 		// By the options that bound the grace.
-		t, _ = workerlease.Options{WorkerType: o.WorkerType, Schedule: o.Schedule, FailoverWithin: f.failover, Job: o.Job}.Timing()
+		t, _ = workerlease.Options{WorkerType: o.WorkerType, Schedule: o.Schedule, FailoverWithin: o.FailoverWithin, Job: o.Job}.Timing()
 	}
 	a.checkGrace(f, flags, t)
 	return t
+}
+
+// checkRoster notes that a roster is wanted and isn't.
+func (a *app) checkRoster(f *runFlags) {
+	if f.roster && f.noRoster {
+		a.bad("--roster and --no-roster: give one of them")
+	}
 }
 
 // timing resolves options, and notes their problems.
@@ -129,12 +175,17 @@ func (a *app) timing(o workerlease.Options) (t workerlease.Timing, ok bool) {
 	return t, err == nil
 }
 
+// keepsRoster reports whether the worker writes into the roster of a store, which may charge for each request.
+func (f *runFlags) keepsRoster(billed bool) bool {
+	return !f.noRoster && (!billed || f.roster || len(f.options.Labels) > 0 || f.options.TieBreak == priority.Spread)
+}
+
 // checkWithoutRoster notes the flags that go by the roster.
 func (a *app) checkWithoutRoster(f *runFlags) {
-	if f.tieBreak == priority.Spread {
-		a.bad("--tie-break %q: goes by the roster: leave out --no-roster", f.tieBreak)
+	if f.options.TieBreak == priority.Spread {
+		a.bad("--tie-break %q: goes by the roster: leave out --no-roster", f.options.TieBreak)
 	}
-	if len(f.labels) > 0 {
+	if len(f.options.Labels) > 0 {
 		a.bad("--label: is said in the roster: leave out --no-roster")
 	}
 }
@@ -168,11 +219,7 @@ func (l labelFlag) Set(text string) error {
 // checkOnce notes the flags that mean nothing with --once, or without it.
 func (a *app) checkOnce(f *runFlags, flags *pflag.FlagSet) {
 	if !f.once {
-		for _, name := range []string{"timeout", "conflict-exit-code"} {
-			if text, ok := given(flags, name); ok {
-				a.bad("--%s %q: goes with --once only", name, text)
-			}
-		}
+		a.goesOnlyWith(flags, "once", "timeout", "conflict-exit-code")
 		return
 	}
 	flags.Visit(func(given *pflag.Flag) {
@@ -184,27 +231,27 @@ func (a *app) checkOnce(f *runFlags, flags *pflag.FlagSet) {
 
 // onceRefuses are the flags that mean nothing with --once, and why.
 var onceRefuses = map[string]string{
-	"continuous":    "ends with its command",
-	"no-failback":   "ends with its command",
-	"run-missed":    "runs the command for the current slot alone",
-	"join-mid-slot": "claims what is left of the current slot anyway",
-	"group":         "shares its lease with nobody",
-	"priority":      "claims at once, whatever its turn would be",
-	"tie-break":     "claims at once, whatever its turn would be",
-	"listen":        "ends with its command",
-	"lead":          "claims at once, whatever its turn would be",
-	"step":          "claims at once, whatever its turn would be",
+	"continuous":        "ends with its command",
+	"no-failback":       "ends with its command",
+	"on-exit":           "ends with its command",
+	"catch-up":          "runs the command for the current slot alone",
+	"wait-for-boundary": "claims what is left of the current slot",
+	"group":             "shares its lease with nobody",
+	"priority":          "claims at once, whatever its turn would be",
+	"tie-break":         "claims at once, whatever its turn would be",
+	"listen":            "ends with its command",
+	"lead":              "claims at once, whatever its turn would be",
+	"step":              "claims at once, whatever its turn would be",
 }
 
-// checkWithoutJob notes the flags that need --once-per-slot.
-func (a *app) checkWithoutJob(f *runFlags, flags *pflag.FlagSet) {
-	for _, name := range []string{"max-attempts", "min-retry"} {
-		if text, ok := given(flags, name); ok {
-			a.bad("--%s %q: goes with --once-per-slot only", name, text)
-		}
-	}
-	if f.runMissed {
-		a.bad("--run-missed: goes with --once-per-slot only")
+// checkOnExit notes an --on-exit that can't be.
+func (a *app) checkOnExit(f *runFlags) {
+	switch {
+	case f.onExit == supervise.Default:
+	case f.oncePerSlot:
+		a.bad("--on-exit %q: not with --once-per-slot, where the exit code decides: 0 is done, and any other is tried again", f.onExit)
+	case f.onExit == supervise.Release && f.options.Group != "":
+		a.bad("--on-exit %q: not with --group, whose lease is never released, since other members may work", f.onExit)
 	}
 }
 

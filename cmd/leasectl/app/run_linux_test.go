@@ -33,7 +33,8 @@ const familySize = 5
 // runFamily starts a worker and waits until the family is there.
 func runFamily(t *testing.T, storeArg string, flags ...string) *process {
 	t.Helper()
-	p := startRun(t, storeArg, "a", flags, "sh", "-c", family)
+	args := []string{"run", "--store", storeArg, "--worker-type", "t", "--instance-id", "a", "--every", "3s", "-v"}
+	p := start(t, append(append(args, flags...), "--", "sh", "-c", family)...)
 	p.await("family up")
 	procs.Eventually(t, "the family is complete", func() bool { return len(p.descendants()) >= familySize })
 	return p
@@ -94,7 +95,7 @@ func TestTheCommandKnowsItsLeaseAndNotTheStore(t *testing.T) {
 	t.Setenv("WATCHDOG_PID", "1")
 	t.Setenv("LEASE_TOKEN", "0")
 	t.Setenv("LEASE_OTHER", "kept")
-	p := start(t, "run", "--worker-type", "t", "--instance-id", "a b", "--group", "north", "--cron", "* * * * *", "--join-mid-slot",
+	p := start(t, "run", "--worker-type", "t", "--instance-id", "a b", "--group", "north", "--every", "2s",
 		"--", "sh", "-c", `env > "$0.new"; mv "$0.new" "$0"`, file)
 	var b []byte
 	procs.Eventually(t, "the command's environment", func() bool {
@@ -159,8 +160,8 @@ func TestACommandThatEndsIsStartedOnceInEachSlot(t *testing.T) {
 		goesOn       bool
 		script, says string
 	}{
-		"by itself":               {time.Second, "-v", false, note + "exit 3", "exit code 3, ended by itself"},
-		"by itself, in one lease": {2 * time.Second, "--continuous", true, note, "exit code 0, ended by itself"},
+		"by itself":               {time.Second, "--on-exit=keep", false, note + "exit 3", "exit code 3, ended by itself"},
+		"by itself, in one lease": {2 * time.Second, "--continuous --on-exit=keep", true, note, "exit code 0, ended by itself"},
 		"with its slot":           {4 * time.Second, "--failover-within=2s", false, "trap 'exit 0' TERM; " + note + untilTold, "stopped at the deadline"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -174,7 +175,7 @@ func TestACommandThatEndsIsStartedOnceInEachSlot(t *testing.T) {
 				var storeArg string
 				l, storeArg = newLedger(t)
 				file := filepath.Join(t.TempDir(), "runs")
-				p := startRun(t, storeArg, "a", []string{test.flag, "--every", test.every.String()}, "sh", "-c", test.script, file)
+				p := startRun(t, storeArg, "a", append(strings.Fields(test.flag), "--every", test.every.String()), "sh", "-c", test.script, file)
 				procs.Eventually(t, "the third slot, under one lease if it goes on", func() bool {
 					token := "" // the newest
 					slots := map[string]bool{}
@@ -235,17 +236,17 @@ func extendedLate(log string) (n int) {
 func TestSIGTERMStopsTheCommandThenReleases(t *testing.T) {
 	t.Parallel()
 	l, storeArg := newLedger(t)
-	log := &demo.WorkLog{Path: filepath.Join(t.TempDir(), "work.log")}
-	p := start(t, "run", "--store", storeArg, "--worker-type", "t", "--instance-id", "a", "--every", "1m", "--join-mid-slot", "--stop-grace", "10s",
-		"--", "/proc/self/exe", demo.WorkCommand, log.Path)
+	log := filepath.Join(t.TempDir(), "work.log")
+	p := start(t, "run", "--store", storeArg, "--worker-type", "t", "--instance-id", "a", "--every", "2m", "--failover-within", "1m", "--stop-grace", "10s",
+		"--", "/proc/self/exe", demo.WorkCommand, log)
 	procs.Eventually(t, "work", func() bool {
-		lines, err := log.Read()
+		lines, err := demo.ReadLog(log)
 		return err == nil && len(lines) > 0
 	})
 	p.await("command started") // The command may work before leasectl has heard of it.
 	ends(t, p)
 	rest := p.output()
-	for _, want := range []string{"stopping: terminated", "stopping the command", "expired: stopped", "command: exit code 0", "released at", "stopped\n"} {
+	for _, want := range []string{"stopping: terminated", "stopping the command", "ended: stopped", "command: exit code 0", "released at", "stopped\n"} {
 		var found bool
 		if _, rest, found = strings.Cut(rest, want); !found {
 			t.Fatalf("leasectl run: no %q, or not in this order", want)
@@ -253,7 +254,7 @@ func TestSIGTERMStopsTheCommandThenReleases(t *testing.T) {
 	}
 	ended := storeTime(t, l)
 	boot := guard.Boottime()
-	lines, err := log.Read()
+	lines, err := demo.ReadLog(log)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -274,13 +275,13 @@ func TestSIGTERMStopsTheCommandThenReleases(t *testing.T) {
 func TestASecondSignalKillsACommandThatWillNotStop(t *testing.T) {
 	t.Parallel()
 	for name, flags := range map[string][]string{
-		"a command":          {"--stop-grace", "20m"},
-		"a job of each slot": {"--once-per-slot", "--failover-within", "1h", "--stop-grace", "5m"},
+		"a command":          {"--failover-within", "100h", "--stop-grace", "4m"},
+		"a job of each slot": {"--once-per-slot", "--start-within", oneSlot, "--failover-within", "1h", "--stop-grace", "5m"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			l, storeArg := newLedger(t)
-			p := startRun(t, storeArg, "a", append([]string{"--every", oneSlot, "--join-mid-slot"}, flags...), "sh", "-c", family)
+			p := startRun(t, storeArg, "a", append([]string{"--every", oneSlot}, flags...), "sh", "-c", family)
 			p.await("family up")
 			begun := time.Now()
 			p.signal(syscall.SIGINT)
@@ -305,8 +306,8 @@ func TestASecondSignalKillsACommandThatWillNotStop(t *testing.T) {
 				t.Errorf("left behind: %v", left)
 			}
 			all := records(t, l)
-			if head := all[len(all)-1]; head.Kind != store.KindRelease || !head.DoneUntil.IsZero() || strings.Contains(p.output(), ": failed: ") {
-				t.Errorf("the head is %+v, want a release of what isn't done, and no failure", head)
+			if head := all[len(all)-1]; head.Kind != store.KindRelease || !head.DoneUntil.IsZero() || strings.Contains(p.output(), ": failed: worker stopped") != (name == "a job of each slot") {
+				t.Errorf("the head is %+v, want a release of what isn't done, and that a job has failed", head)
 			}
 		})
 	}

@@ -144,27 +144,6 @@ func TestNoOutputShowsWhatIsInAFileThatNamesNoStore(t *testing.T) {
 	}
 }
 
-// A hint names the file, not what is in it.
-func TestAHintNamesTheFileOfTheStore(t *testing.T) {
-	t.Chdir(t.TempDir())
-	file := fileOf(t, "sqlite:leases.db\n")
-	for _, test := range []struct {
-		env, args []string
-		want      string
-	}{
-		{nil, []string{"--store-file", file}, "try: leasectl init --store-file " + file + "\n"},
-		{[]string{storeuri.FileVariable + "=" + file}, nil, "try: leasectl init --store sqlite:leases.db\n"},
-		// Options come first.
-		{[]string{storeuri.FileVariable + "=none"}, []string{"--store", "sqlite:leases.db"}, "try: leasectl init --store sqlite:leases.db\n"},
-		{[]string{storeuri.Variable + "=bad"}, []string{"--store-file", file}, "try: leasectl init --store-file " + file + "\n"},
-	} {
-		got := leasectl(t, test.env, append([]string{"inspect", "slots"}, test.args...)...)
-		if got.code != exit.Missing || !strings.HasSuffix(got.stderr, test.want) {
-			t.Errorf("leasectl inspect slots %q with %q = %+v, want %q", test.args, test.env, got, test.want)
-		}
-	}
-}
-
 func TestTheKeysOfCosmosDBAreHiddenAndNothingElseIs(t *testing.T) {
 	const key = "c4n4ry/c4n4ry+c4n4ryQ=="
 	for _, c := range []struct{ name, value string }{
@@ -186,15 +165,6 @@ func TestTheKeysOfCosmosDBAreHiddenAndNothingElseIs(t *testing.T) {
 			if got := strings.Join(strings.Fields(a.scrub(said)), " "); got != want {
 				t.Errorf("%s=%q: scrub(%q) = %q, want %q", c.name, c.value, said, got, want)
 			}
-		}
-	}
-}
-
-func TestAnEmulatorWithoutAKeyIsToldWhichVariable(t *testing.T) {
-	for _, uri := range []string{"cosmos://localhost:8081/?insecureSkipVerify=true", "cosmos://127.0.0.1:1/d/c?insecureHTTP=true"} {
-		got := leasectl(t, []string{storeuri.Variable + "=" + uri}, "init")
-		if got.code != exit.Usage || !strings.Contains(got.stderr, "set COSMOS_KEY") {
-			t.Errorf("leasectl init of %s without a key = %+v, want to be told of COSMOS_KEY", uri, got)
 		}
 	}
 }

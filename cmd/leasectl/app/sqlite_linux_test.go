@@ -1,7 +1,6 @@
 package app
 
 import (
-	"database/sql"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -71,8 +70,8 @@ func TestInspectNeedsNoRightToWrite(t *testing.T) {
 		c.Dir = "/"
 		c.Env = append(os.Environ(), asLeasectl+"=1")
 		c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
-		if got, err := c.CombinedOutput(); err != nil || !strings.Contains(string(got), "expired") {
-			t.Errorf("leasectl inspect slots of a ledger %s = %v, %q, want the slot that expired", state, err, got)
+		if got, err := c.CombinedOutput(); err != nil || !strings.Contains(string(got), "ended") {
+			t.Errorf("leasectl inspect slots of a ledger %s = %v, %q, want the slot that has ended", state, err, got)
 		}
 		if err := l.Close(t.Context()); err != nil {
 			t.Fatal(err)
@@ -118,43 +117,35 @@ func TestRunLeasesNoMoreWhenItsLedgerMayNotBeShared(t *testing.T) {
 	}
 }
 
-// The ledger is not created again: its leases may be in force.
+// The ledger is not created again: its leases may be in force. Nor does it help to put it back: others may have stored
+// the same leases in another file meanwhile.
 func TestRunEndsWhenItsLedgerIsRemoved(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), "leases.db")
-	p := startRun(t, "sqlite:"+path, "a", nil, "sh", "-c", "echo works; sleep 1000")
-	p.await("works")
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
-	code := p.wait()
-	want := "\ntry: put the ledger back, or a backup of it, before you start workers again: leasectl run creates an empty one otherwise\n"
-	if code != exit.Missing || !strings.Contains(p.output(), path+" was removed: stop all workers") || !strings.HasSuffix(p.output(), want) {
-		t.Errorf("leasectl run = %d, want %d, that the ledger was removed, and %q", code, exit.Missing, want)
-	}
-	if _, err := os.Stat(path); err == nil {
-		t.Error("there is a ledger again, want none")
-	}
-	if left := p.descendants(); len(left) > 0 {
-		t.Errorf("leasectl run left the processes %d", left)
-	}
-}
-
-// Others may have stored the same leases in another file meanwhile.
-func TestRunEndsAlsoIfItsLedgerIsPutBack(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), "leases.db")
-	p := startRun(t, "sqlite:"+path, "a", nil, "sh", "-c", "echo works; sleep 1000")
-	p.await("works")
-	if err := os.Rename(path, path+".away"); err != nil {
-		t.Fatal(err)
-	}
-	p.awaitMatch(" was removed: .*; leasectl ends in 10s\n")
-	if err := os.Rename(path+".away", path); err != nil {
-		t.Fatal(err)
-	}
-	if code := p.wait(); code != exit.Missing {
-		t.Errorf("leasectl run = %d, want %d", code, exit.Missing)
+	for name, back := range map[string]bool{"for good": false, "and put back": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(t.TempDir(), "leases.db")
+			p := startRun(t, "sqlite:"+path, "a", nil, "sh", "-c", "echo works; sleep 1000")
+			p.await("works")
+			if err := os.Rename(path, path+".away"); err != nil {
+				t.Fatal(err)
+			}
+			if p.awaitMatch(" was removed: .*; leasectl ends in 10s\n"); back {
+				if err := os.Rename(path+".away", path); err != nil {
+					t.Fatal(err)
+				}
+			}
+			code := p.wait()
+			want := "\ntry: put the ledger back, or a backup of it, before you start workers again: leasectl run creates an empty one otherwise\n"
+			if code != exit.Missing || !strings.Contains(p.output(), path+" was removed: stop all workers") || !strings.HasSuffix(p.output(), want) {
+				t.Errorf("leasectl run = %d, want %d, that the ledger was removed, and %q", code, exit.Missing, want)
+			}
+			if _, err := os.Stat(path); (err == nil) != back {
+				t.Error("there is a ledger again, want none")
+			}
+			if left := p.descendants(); len(left) > 0 {
+				t.Errorf("leasectl run left the processes %d", left)
+			}
+		})
 	}
 }
 
@@ -162,7 +153,7 @@ func TestRunEndsAlsoIfItsLedgerIsPutBack(t *testing.T) {
 func TestRunThatIsStoppedSaysThatItsLedgerWasRemoved(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "leases.db")
-	p := start(t, "run", "--store", "sqlite:"+path, "--worker-type", "t", "--cron", "0 0 1 1 *", "--join-mid-slot", "--", "sh", "-c", "echo works; exec sleep 1000")
+	p := start(t, "run", "--store", "sqlite:"+path, "--worker-type", "t", "--cron", "0 0 1 1 *", "--failover-within", "1h", "--", "sh", "-c", "echo works; exec sleep 1000")
 	p.await("works")
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
@@ -178,36 +169,21 @@ func TestRunThatIsStoppedSaysThatItsLedgerWasRemoved(t *testing.T) {
 	}
 }
 
-func TestRunEndsWhenOthersHaveConstrainedItsLedger(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), "leases.db")
-	p := startRun(t, "sqlite:"+path, "a", nil, "true")
-	p.await("ended by itself")
-	db, err := sql.Open("sqlite", path)
-	if err == nil {
-		_, err = db.ExecContext(t.Context(), "PRAGMA busy_timeout = 10000; CREATE UNIQUE INDEX one ON WorkerLeases (workerType, seq, claim)")
-	}
+// As of cron, in $HOME, and of systemd, in /: each would have a ledger, and run the job.
+func TestOnceWarnsOfANewLedgerThatIsNamedByTheWorkingDirectory(t *testing.T) {
+	t.Chdir(t.TempDir())
+	dir, err := os.Getwd()
 	if err != nil {
 		t.Fatal(err)
 	}
-	_ = db.Close()
-	if code := p.wait(); code != exit.Refused || !strings.Contains(p.output(), "the unique index 'one' isn't a ledger's") {
-		t.Errorf("leasectl run = %d, want %d and the index named", code, exit.Refused)
+	const warning = "WARN  creating the ledger sqlite:"
+	for _, c := range []struct {
+		path  string
+		warns bool
+	}{{"leases.db", true}, {"leases.db", false}, {filepath.Join(dir, "other.db"), false}} {
+		got := leasectl(t, nil, "run", "--once", "--store", "sqlite:"+c.path, "--worker-type", "t", "--every", "24h", "--log-level", "warn", "--", "true")
+		if got.code != exit.OK || strings.Contains(got.stderr, warning+dir+"/leases.db; ") != c.warns || strings.Contains(got.stderr, warning) != c.warns {
+			t.Errorf("leasectl run --once with sqlite:%s = %+v, want a warning: %v", c.path, got, c.warns)
+		}
 	}
-}
-
-// A backup may make a link for a moment.
-func TestRunOutlivesAPassingLink(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), "leases.db")
-	p := startRun(t, "sqlite:"+path, "a", nil, "true")
-	p.await(": allocated")
-	if err := os.Link(path, path+".link"); err != nil {
-		t.Fatal(err)
-	}
-	p.await("2 hard links")
-	if err := os.Remove(path + ".link"); err != nil {
-		t.Fatal(err)
-	}
-	p.awaitMatch("2 hard links(?s:.)*: allocated")
 }

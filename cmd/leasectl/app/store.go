@@ -34,7 +34,7 @@ func (a *app) target(c *cobra.Command) storeuri.Target {
 	if t.InEnv = n.inEnv; !n.inEnv {
 		t.File = n.file
 	}
-	if t.Scheme == storeuri.SQLite {
+	if t.IsFile() {
 		for _, name := range []string{t.Shown, t.Place(), t.Path()} {
 			a.plain = append(a.plain, name)
 			if word, ok := display.Word(name); ok {

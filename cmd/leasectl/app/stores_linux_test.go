@@ -14,12 +14,12 @@ import (
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/testutil/procs"
-	"github.com/slotlease/slotlease/internal/audit"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/cosmos"
 	"github.com/slotlease/slotlease/store/mongo"
 	"github.com/slotlease/slotlease/testutil/cosmospeer"
 	"github.com/slotlease/slotlease/testutil/mongopeer"
+	"github.com/slotlease/slotlease/workerlease/verify"
 )
 
 // mongoLedger is a ledger of the test's own on the MongoDB peer, with its --store.
@@ -74,7 +74,7 @@ func TestAnotherHoldsTheSlotsWhenTheHolderIsKilled(t *testing.T) {
 	t.Run("SQLite", func(t *testing.T) {
 		t.Parallel()
 		l, uri := newLedger(t)
-		wantAnother(t, l, uri, time.Second, "was there already, without records", nil)
+		wantAnother(t, l, uri, time.Second, "is ready, without records", nil)
 	})
 	t.Run("MongoDB", func(t *testing.T) {
 		t.Parallel()
@@ -90,7 +90,7 @@ func TestAnotherHoldsTheSlotsOnCosmosDBAlsoAfterAnOutage(t *testing.T) {
 	peer := cosmospeer.Start(t, cosmospeer.Options{})
 	l, uri := cosmosLedger(t, peer)
 	// By the Date header the peer's time is known within some 2.5 s.
-	wantAnother(t, l, uri, 5*time.Second, "created the ledger", func() {
+	wantAnother(t, l, uri, 5*time.Second, " (400 RU/s)\n", func() {
 		peer.Kill()
 		time.Sleep(5 * time.Second)
 		peer.Restart()
@@ -141,7 +141,7 @@ func wantAnother(t *testing.T, l store.Ledger, uri string, every time.Duration, 
 		back := storeTime(t, l)
 		await("a slot is claimed after the server's return", func(r store.Record) bool { return r.FixedAt.After(back) })
 	}
-	if problems := audit.Ledger(records(t, l)); len(problems) > 0 {
+	if problems := verify.Strict(records(t, l)); len(problems) > 0 {
 		t.Errorf("the ledger: %q", problems)
 	}
 	if s := inspected(t, env); s.WorkerType != "t" {

@@ -36,10 +36,10 @@ func succeeded(t *testing.T, p *process) (count float64, last time.Time) {
 // The time since the last success is that since a command ended with exit code 0, a plain one like a job.
 func TestACommandThatSucceedsIsCounted(t *testing.T) {
 	for name, flags := range map[string][]string{
-		"a command":                  {"--every", oneSlot, "--join-mid-slot"},
-		"a command, again and again": {"--every", oneSlot, "--join-mid-slot", "--continuous"},
-		"a command, taken over soon": {"--every", oneSlot, "--join-mid-slot", "--failover-within", "1h"},
-		"a job":                      {"--every", oneSlot, "--join-mid-slot", "--once-per-slot"},
+		"a command":                  {"--every", "5s"},
+		"a command, again and again": {"--every", oneSlot, "--continuous", "--on-exit", "keep"},
+		"a command, taken over soon": {"--every", oneSlot, "--failover-within", "1h"},
+		"a job":                      {"--every", oneSlot, "--once-per-slot", "--start-within", oneSlot},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -74,8 +74,8 @@ func TestACommandThatFailsOrIsToldToEndIsNoSuccess(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			_, storeArg := newLedger(t)
-			p := startRun(t, storeArg, "a", []string{"--every", "2s", "--join-mid-slot", "--stop-grace", "900ms", "--listen", "0"}, "sh", "-c", test.command)
-			p.awaitMatch("(?s)" + regexp.QuoteMeta(test.ended) + ".*command started.*: expired")
+			p := startRun(t, storeArg, "a", []string{"--every", "2s", "--stop-grace", "900ms", "--listen", "0"}, "sh", "-c", test.command)
+			p.awaitMatch("(?s)" + regexp.QuoteMeta(test.ended) + ".*command started.*: ended")
 			if count, last := succeeded(t, p); count != 0 || !last.IsZero() {
 				t.Errorf("%v successes, the last at %s, want none", count, store.Format(last))
 			}

@@ -80,16 +80,16 @@ func TestALeaseIsKeptForWhatCanNotBeKilled(t *testing.T) {
 		script string
 		stop   bool // by SIGTERM; otherwise by the command's own end, or that of the lease
 	}{
-		"the command has ended":          {[]string{"--every", "1h", "--join-mid-slot"}, begin + `exit 0`, false},
-		"the job has ended":              {[]string{"--every", "1h", "--join-mid-slot", "--once-per-slot"}, begin + `exit 0`, false},
-		"the job has failed":             {[]string{"--every", "1h", "--join-mid-slot", "--once-per-slot"}, begin + `exit 1`, false},
+		"the command has ended":          {[]string{"--every", "1h", "--failover-within", "20m"}, begin + `exit 0`, false},
+		"the job has ended":              {[]string{"--every", "1h", "--once-per-slot", "--start-within", "1h"}, begin + `exit 0`, false},
+		"the job has failed":             {[]string{"--every", "1h", "--once-per-slot", "--start-within", "1h"}, begin + `exit 1`, false},
 		"the next slot is won":           {[]string{"--every", "3s", "--continuous"}, begin + `sleep 2; exit 0`, false},
 		"the lease has ended":            {[]string{"--every", "2s"}, begin + `sleep 1000`, false},
-		"it starts others again":         {[]string{"--every", "1h", "--join-mid-slot"}, `"$0" restart "$1" & until [ -s "$1" ]; do sleep 0.01; done; echo started; exit 0`, false},
+		"it starts others again":         {[]string{"--every", "1h", "--failover-within", "20m"}, `"$0" restart "$1" & until [ -s "$1" ]; do sleep 0.01; done; echo started; exit 0`, false},
 		"once":                           {[]string{"--every", oneSlot, "--once"}, begin + `exit 0`, false},
 		"once, the job has ended":        {[]string{"--every", oneSlot, "--once", "--once-per-slot"}, begin + `exit 0`, false},
-		"leasectl is told to end":        {[]string{"--every", "1h", "--join-mid-slot"}, begin + `sleep 1000`, true},
-		"leasectl is told to end, a job": {[]string{"--every", "1h", "--join-mid-slot", "--once-per-slot"}, begin + `trap 'exit 0' TERM; sleep 1000 & wait`, true},
+		"leasectl is told to end":        {[]string{"--every", "1h", "--failover-within", "20m"}, begin + `sleep 1000`, true},
+		"leasectl is told to end, a job": {[]string{"--every", "1h", "--once-per-slot", "--start-within", "1h"}, begin + `trap 'exit 0' TERM; sleep 1000 & wait`, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -6,9 +6,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/testutil/procs"
 	"github.com/slotlease/slotlease/internal/recordtest"
 	"github.com/slotlease/slotlease/store"
 )
@@ -70,4 +73,41 @@ func TestRunReleasesItsLeaseWhenNobodyReadsItsLog(t *testing.T) {
 			}
 		})
 	}
+}
+
+// As of a terminal after Ctrl-S, or a log shipper that hangs: leasing goes on, and one signal ends it.
+func TestRunGoesOnWhileItsLogIsFull(t *testing.T) {
+	t.Parallel()
+	_, storeArg := newLedger(t)
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = r.Close() }()
+	_ = w.SetWriteDeadline(time.Now().Add(50 * time.Millisecond))
+	_, _ = w.Write(make([]byte, 1<<20)) // as much as it takes
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ran := filepath.Join(t.TempDir(), "ran")
+	cmd := exec.Command(self, "run", "--store", storeArg, "--worker-type", "t", "--every", "1s", "-v", "--", "sh", "-c", "echo $LEASE_SLOT_START >> "+ran)
+	cmd.Env, cmd.Stderr = append(os.Environ(), asLeasectl+"=1"), w
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_ = w.Close()
+	defer func() { _ = cmd.Process.Kill() }()
+	procs.Eventually(t, "the third slot", func() bool {
+		b, _ := os.ReadFile(ran)
+		return strings.Count(string(b), "\n") >= 3
+	})
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("leasectl run whose log is full ends with %v after SIGTERM, want the code 0", err)
+	}
+	procs.Within(t, "from SIGTERM to the end", time.Since(began), 3*time.Second)
 }

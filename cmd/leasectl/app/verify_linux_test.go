@@ -1,12 +1,9 @@
 package app
 
 import (
-	"bytes"
 	"database/sql"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -16,7 +13,6 @@ import (
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/verification"
 	"github.com/slotlease/slotlease/internal/recordtest"
 	"github.com/slotlease/slotlease/store"
-	"github.com/slotlease/slotlease/store/sqlite"
 	"github.com/slotlease/slotlease/workerlease/verify"
 )
 
@@ -175,7 +171,7 @@ func TestVerifyOfASoundLedgerSucceedsAndWarningsFailWithStrict(t *testing.T) {
 	if got.code != exit.Unsound || !strings.Contains(got.stderr, "found 1 warning, and --strict is given") {
 		t.Errorf("leasectl verify --strict = %+v, want the exit code %d", got, exit.Unsound)
 	}
-	if r := verified(t, env, exit.OK); !r.Sound || r.Warnings != 1 || r.Ledgers[0].Records != 3 || r.Ledgers[0].Counts["missed-slots"] != 1 || !r.Ledgers[0].MissedMore {
+	if r := verified(t, env, exit.OK); !r.Sound || r.Warnings != 1 || r.Ledgers[0].Records != 3 || r.Ledgers[0].Counts["missed-slots"] != 1 || r.Ledgers[0].Missed < 10_000 || r.Ledgers[0].MissedMore {
 		t.Errorf("leasectl verify = %+v, want one warning, of missed slots", r)
 	}
 	if got := leasectl(t, env, "verify", "--worker-type", "exprot"); got.code != exit.Usage || !strings.Contains(got.stderr, "try: --worker-type export") {
@@ -223,37 +219,5 @@ func TestVerifyFindsWhatOtherProgramsWroteIntoTheFile(t *testing.T) {
 	want := []string{"warning unreachable-key 0", "fault unreadable-record 2", "warning missed-slots 3", "warning missed-slots 4", "warning above-free-key 9"}
 	if !slices.Equal(got, want) {
 		t.Errorf("leasectl verify found %q, want %q", got, want)
-	}
-}
-
-// BenchmarkVerify verifies a ledger of 100,000 records in a file.
-func BenchmarkVerify(b *testing.B) {
-	const records = 100_000
-	path := filepath.Join(b.TempDir(), "leases.db")
-	l, err := sqlite.Open(b.Context(), sqlite.Options{Path: path})
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := errors.Join(l.Append(b.Context(), recordtest.Grant(1, -records, "a")), l.Close(b.Context())); err != nil {
-		b.Fatal(err)
-	}
-	db, err := sql.Open("sqlite", path)
-	if err != nil {
-		b.Fatal(err)
-	}
-	_, err = db.ExecContext(b.Context(), `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?1 - 1)
-		INSERT INTO WorkerLeases SELECT workerType, seq + i, kind, instanceId, "group", claim || i, priority, slotStart + 300000 * i, slotEnd + 300000 * i,
-		windowStart + 300000 * i, windowEnd + 300000 * i, token + 300000 * i, schedule, fixedAt + 300000 * i, readAt + 300000 * i, worker, metadata, doneUntil, attempt
-		FROM WorkerLeases, n WHERE workerType = 'export' AND seq = 1 AND windowStart + 300000 * i < ?2`, records, time.Now().UnixMilli())
-	if err := errors.Join(err, db.Close()); err != nil {
-		b.Fatal(err)
-	}
-	for b.Loop() {
-		var stdout, stderr bytes.Buffer
-		code := execute(b.Context(), []string{"verify", "--store", "sqlite:" + path}, nil, strings.NewReader(""), &stdout, &stderr)
-		if code != exit.OK {
-			b.Fatalf("leasectl verify = %d, %.500s %s", code, &stdout, &stderr)
-		}
-		b.Logf("%.200s", &stdout)
 	}
 }

@@ -2,11 +2,14 @@ package app
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"runtime"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/inspect"
 	"github.com/slotlease/slotlease/workerlease"
 )
 
@@ -28,22 +31,33 @@ func versionText() string {
 }
 
 func (a *app) versionCommand() *cobra.Command {
-	output := "text"
+	asJSON, check, o := false, false, inspect.Options{Timeout: defaultTimeout}
 	c := &cobra.Command{
-		Use:   "version",
-		Short: "Show version, Go release and platform",
+		Use:   "version [--check]",
+		Short: "Show version, Go release and platform, and whether workers run the same",
 		Args:  noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
+			if !check {
+				a.goesOnlyWith(c.Flags(), "check", "timeout")
+				if err := errors.Join(storeUnused(c), a.usage(c)); err != nil {
+					return err
+				}
+				if asJSON {
+					return json.NewEncoder(a.shown).Encode(version())
+				}
+				a.printf("%s\n", versionText())
+				return nil
+			}
+			t := a.awaited(c)
 			if err := a.usage(c); err != nil {
 				return err
 			}
-			if output == "json" {
-				return json.NewEncoder(a.shown).Encode(version())
-			}
-			a.printf("%s\n", versionText())
-			return nil
+			o.JSON = asJSON
+			return inspect.Versions(c.Context(), t, o, version().Version, a.screen())
 		},
 	}
-	option(a, c.Flags(), &output, "output", "text|json", "how to show it (default text)", oneOf("text", "json"))
-	return c
+	c.Flags().BoolVar(&check, "check", false, "show which versions the workers of the store run; exit code 11 if any is another one")
+	a.jsonFlag(c.Flags(), &asJSON, "text", "it")
+	a.timeoutFlag(c.Flags(), &o.Timeout, waitForStore, time.Hour)
+	return needsStore(c)
 }

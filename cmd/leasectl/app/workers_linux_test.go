@@ -52,6 +52,7 @@ func masked(text string) string {
 		`(?m)"store": ".*"`:                       `"store": "STORE"`,
 		`(?m)\n\nlooking at it cost .*`:           "",
 		`(?s),\s*"warning": "[^"]*"`:              "",
+		`overdue by [0-9hms.]+`:                   "overdue for long",
 		`(?s),\s*"requestUnits": \{.*?\}\s*\}`:    "",
 	} {
 		text = regexp.MustCompile(pattern).ReplaceAllString(text, by)

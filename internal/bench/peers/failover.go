@@ -34,6 +34,15 @@ func failover(ctx context.Context, t *team, r *row, o settings) error {
 	return again(ctx, t, r, holder, o.rounds, t.kill)
 }
 
+// handover stops the holder in order again and again, and measures how long nobody works.
+func handover(ctx context.Context, t *team, r *row, o settings) error {
+	holder, err := pair(ctx, t)
+	if err != nil {
+		return err
+	}
+	return again(ctx, t, r, holder, o.rounds, t.stop)
+}
+
 // pair starts two workers, of which one works.
 func pair(ctx context.Context, t *team) (holder *worker, err error) {
 	for range 2 {

@@ -2,7 +2,7 @@
 
 // Command peers compares slotlease with what else elects one of several workers: how long work
 // stops when the holder is killed, and when it stops in order; how many operations of the store
-// that costs; and how often a job runs that is due once in each period. All workers are processes
+// that costs. All workers are processes
 // of their own, which reach the store as in production: a file, or connections on loopback.
 // docs/performance.md says what it showed.
 //
@@ -40,10 +40,7 @@ func main() {
 type settings struct {
 	rounds int
 	bounds []time.Duration
-	period time.Duration
 	steady time.Duration
-	only   string
-	json   bool
 }
 
 func run(ctx context.Context, args []string) error {
@@ -52,7 +49,7 @@ func run(ctx context.Context, args []string) error {
 	}
 	o := settings{bounds: []time.Duration{3 * time.Second, 5 * time.Second}}
 	flags := flag.NewFlagSet("peers", flag.ContinueOnError)
-	flags.IntVar(&o.rounds, "rounds", 20, "kills and hand-overs of each peer, and periods of each job; 3 for a quick look")
+	flags.IntVar(&o.rounds, "rounds", 20, "kills and hand-overs of each peer; 3 for a quick look")
 	flags.Func("bounds", "bounds of the fail-over, in whole seconds, of which the last is that of the hand-over (default 3s,5s)", func(s string) error {
 		o.bounds = nil
 		for text := range strings.SplitSeq(s, ",") {
@@ -64,10 +61,7 @@ func run(ctx context.Context, args []string) error {
 		}
 		return nil
 	})
-	flags.DurationVar(&o.period, "period", 5*time.Second, "how often the job is due, in whole seconds that divide a minute")
 	flags.DurationVar(&o.steady, "steady", 20*time.Second, "how long to count operations while nothing happens")
-	flags.StringVar(&o.only, "only", "", "one case: failover, handover or periods")
-	flags.BoolVar(&o.json, "json", false, "print the figures as JSON")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -79,14 +73,11 @@ func run(ctx context.Context, args []string) error {
 			return fmt.Errorf("-bounds: %v: etcd needs whole seconds, at least 2", d)
 		}
 	}
-	if o.period < 4*time.Second || o.period%time.Second != 0 || time.Minute%o.period != 0 {
-		return fmt.Errorf("-period %v: must be whole seconds that divide a minute, at least 4, since the last replica starts after 2", o.period)
-	}
 	rows, err := measure(ctx, o)
 	if err != nil {
 		return err
 	}
-	if err := report(os.Stdout, rows, o.json); err != nil {
+	if err := report(os.Stdout, rows); err != nil {
 		return err
 	}
 	for _, r := range rows {

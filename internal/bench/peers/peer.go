@@ -17,7 +17,7 @@ type peer interface {
 	name() string
 	// serve starts what all workers share, with its files in a new directory.
 	serve(ctx context.Context, dir string) (*service, error)
-	// work takes part in an election, or runs a job, until ctx ends. It then hands over in
+	// work takes part in an election until ctx ends. It then hands over in
 	// order, and returns.
 	work(ctx context.Context, n node) error
 }
@@ -36,7 +36,7 @@ type node struct {
 	address string
 	lease   string        // what workers compete for
 	id      string        // of the worker
-	bound   time.Duration // of the lease, or the period of a job
+	bound   time.Duration // of the lease
 	began   func()        // is called each time when it begins to work
 	counted func()        // is called for each operation, if the service counts none
 }
@@ -44,12 +44,8 @@ type node struct {
 // errMissing is of a server whose program isn't installed.
 var errMissing = errors.New("not installed")
 
-// elections are the peers whose holder works as long as it lives, jobs those that run a task
-// once in each period.
-var (
-	elections = []peer{slotlease{}, etcd{}, kubernetes{}, redisLock{}}
-	jobs      = []peer{slotleaseJob{}, gocronJob{}, gocronJob{aligned: true}}
-)
+// peers are all.
+var peers = []peer{slotlease{}, etcd{}, kubernetes{}, redisLock{}}
 
 // measure runs the cases one after the other, each with all peers side by side. Most of the
 // time all of them wait.
@@ -61,7 +57,7 @@ func measure(ctx context.Context, o settings) ([]row, error) {
 	defer func() { _ = os.RemoveAll(root) }()
 	served := map[peer]*service{}
 	missing := map[peer]error{}
-	for _, p := range append(append([]peer{}, elections...), jobs...) {
+	for _, p := range peers {
 		dir := filepath.Join(root, p.name())
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return nil, err
@@ -75,7 +71,7 @@ func measure(ctx context.Context, o settings) ([]row, error) {
 		defer s.stop()
 	}
 	var rows []row
-	together := func(peers []peer, r row, f func(context.Context, *team, *row) error) {
+	together := func(r row, f func(context.Context, *team, *row) error) {
 		all := make([]row, len(peers))
 		var done sync.WaitGroup
 		for i, p := range peers {
@@ -96,22 +92,13 @@ func measure(ctx context.Context, o settings) ([]row, error) {
 		done.Wait()
 		rows = append(rows, all...)
 	}
-	if o.only == "" || o.only == "failover" {
-		for _, d := range o.bounds {
-			together(elections, row{Case: "failover", Bound: d}, func(ctx context.Context, t *team, r *row) error {
-				return failover(ctx, t, r, o)
-			})
-		}
-	}
-	if o.only == "" || o.only == "handover" {
-		together(elections, row{Case: "handover", Bound: o.bounds[len(o.bounds)-1]}, func(ctx context.Context, t *team, r *row) error {
-			return handover(ctx, t, r, o)
+	for _, d := range o.bounds {
+		together(row{Case: "failover", Bound: d}, func(ctx context.Context, t *team, r *row) error {
+			return failover(ctx, t, r, o)
 		})
 	}
-	if o.only == "" || o.only == "periods" {
-		together(jobs, row{Case: "periods", Bound: o.period}, func(ctx context.Context, t *team, r *row) error {
-			return periods(ctx, t, r, o)
-		})
-	}
+	together(row{Case: "handover", Bound: o.bounds[len(o.bounds)-1]}, func(ctx context.Context, t *team, r *row) error {
+		return handover(ctx, t, r, o)
+	})
 	return rows, context.Cause(ctx)
 }

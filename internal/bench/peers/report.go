@@ -3,7 +3,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,15 +14,13 @@ import (
 // row is what one case showed of one peer.
 type row struct {
 	Case, Peer    string
-	Bound         time.Duration `json:"BoundNs"` // of the lease, or the period of the job
+	Bound         time.Duration
 	Rounds        int
-	P50, P99, Max time.Duration `json:",omitempty"` // from the end of the holder until the standby worked
-	PerMinute     float64       `json:",omitempty"` // operations of one holder and one standby
+	P50, P99, Max time.Duration // from the end of the holder until the standby worked
+	PerMinute     float64       // operations of one holder and one standby
 	Lost          int           // how often a holder that lived lost its lease
-	Runs          float64       `json:",omitempty"` // of the job, per period
-	Fewest, Most  int           `json:",omitempty"` // runs in one period
-	Missing       string        `json:",omitempty"` // what isn't installed
-	Failed        string        `json:",omitempty"`
+	Missing       string        // what isn't installed
+	Failed        string
 }
 
 func (r *row) fail(err error) {
@@ -42,29 +39,13 @@ func (r *row) set(took []time.Duration) {
 	}
 }
 
-// setRuns sets the figures of runs at some times after the first period began.
-func (r *row) setRuns(at []time.Duration, period time.Duration, count int) {
-	in := make([]int, count)
-	all := 0
-	for _, d := range at {
-		if d >= 0 && d < period*time.Duration(count) {
-			in[d/period]++
-			all++
-		}
-	}
-	r.Rounds, r.Runs, r.Fewest, r.Most = count, float64(all)/float64(count), slices.Min(in), slices.Max(in)
-}
-
 // percentile is the least of sorted durations that p percent of them don't exceed.
 func percentile(sorted []time.Duration, p int) time.Duration {
 	return sorted[max(0, (len(sorted)*p+99)/100-1)]
 }
 
-// report writes the rows as JSON, or as one table of Markdown for each case.
-func report(w io.Writer, rows []row, asJSON bool) error {
-	if asJSON {
-		return json.NewEncoder(w).Encode(rows)
-	}
+// report writes the rows as one table of Markdown for each case.
+func report(w io.Writer, rows []row) error {
 	var b strings.Builder
 	last := ""
 	for _, r := range rows {
@@ -81,7 +62,6 @@ func report(w io.Writer, rows []row, asJSON bool) error {
 var headings = map[string]string{
 	"failover": "The holder is killed\n\n| Peer | Bound d | Kills | p50 | p99 | Most | Operations a minute | Lost without a kill |\n|---|---|---|---|---|---|---|---|\n",
 	"handover": "The holder stops\n\n| Peer | Bound d | Stops | p50 | p99 | Most |\n|---|---|---|---|---|---|\n",
-	"periods":  "A job on three replicas\n\n| Peer | Period | Periods | Runs per period | Fewest | Most |\n|---|---|---|---|---|---|\n",
 }
 
 func (r *row) cells() []string {
@@ -94,8 +74,7 @@ func (r *row) cells() []string {
 	switch r.Case {
 	case "failover":
 		return append(cells, multiple(r.P50), multiple(r.P99), multiple(r.Max), fmt.Sprintf("%.0f", r.PerMinute), fmt.Sprint(r.Lost))
-	case "handover":
+	default:
 		return append(cells, short(r.P50), short(r.P99), short(r.Max))
 	}
-	return append(cells, fmt.Sprintf("%.2f", r.Runs), fmt.Sprint(r.Fewest), fmt.Sprint(r.Most))
 }

@@ -21,12 +21,3 @@ func TestAPercentileIsTheLeastThatSoManyDontExceed(t *testing.T) {
 		t.Errorf("percentile 1 of 1 is %d, want 1", got)
 	}
 }
-
-func TestRunsAreCountedInThePeriodsTheyFallInto(t *testing.T) {
-	const s = time.Second
-	var r row
-	r.setRuns([]time.Duration{-s, 0, 4 * s, 5 * s, 6 * s, 9 * s, 10 * s, 15 * s}, 5*s, 3)
-	if r.Rounds != 3 || r.Runs != 2 || r.Fewest != 1 || r.Most != 3 {
-		t.Errorf("%d periods with %v runs each, %d to %d; want 3 with 2, 1 to 3", r.Rounds, r.Runs, r.Fewest, r.Most)
-	}
-}

@@ -5,7 +5,6 @@ package main
 import (
 	"context"
 	"path/filepath"
-	"time"
 
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/sqlite"
@@ -24,7 +23,7 @@ func (slotlease) serve(_ context.Context, dir string) (*service, error) {
 func (slotlease) work(ctx context.Context, n node) error {
 	return withLedger(ctx, n, func(ledger store.Ledger) error {
 		w, err := workerlease.NewClient(ledger, workerlease.ClientOptions{}).StartLeasing(context.WithoutCancel(ctx), workerlease.Options{
-			WorkerType: n.lease, InstanceID: n.id, Continuous: true, FailoverWithin: n.bound, JoinMidSlot: true,
+			WorkerType: n.lease, InstanceID: n.id, Continuous: true, FailoverWithin: n.bound,
 		}, workerlease.Callbacks{LeaseAllocated: func(context.Context, workerlease.Lease) { n.began() }})
 		if err != nil {
 			return err
@@ -34,29 +33,15 @@ func (slotlease) work(ctx context.Context, n node) error {
 	})
 }
 
-// slotleaseJob is a job that is done once in each slot.
-type slotleaseJob struct{ slotlease }
-
-func (slotleaseJob) name() string { return "slotlease-job" }
-
-func (slotleaseJob) work(ctx context.Context, n node) error {
-	return withLedger(ctx, n, func(ledger store.Ledger) error {
-		return workerlease.Run(ctx, ledger, workerlease.Options{
-			WorkerType: n.lease, InstanceID: n.id, LeaseInterval: n.bound, Job: &workerlease.Job{},
-		}, func(context.Context, workerlease.Lease) error {
-			n.began()
-			time.Sleep(jobTakes)
-			return nil
-		})
-	})
-}
-
 func withLedger(ctx context.Context, n node, f func(store.Ledger) error) error {
 	l, err := sqlite.Open(ctx, sqlite.Options{Path: n.address})
 	if err != nil {
 		return err
 	}
 	defer func() { _ = l.Close(context.Background()) }()
+	if err := l.Init(ctx); err != nil {
+		return err
+	}
 	return f(counting{l, n.counted})
 }
 

@@ -31,12 +31,11 @@ func work(ctx context.Context, args []string) error {
 	flags.StringVar(&n.address, "address", "", "of its service")
 	flags.StringVar(&n.lease, "lease", "", "what workers compete for")
 	flags.StringVar(&n.id, "id", "", "of the worker")
-	flags.DurationVar(&n.bound, "bound", 0, "of the lease, or the period of the job")
+	flags.DurationVar(&n.bound, "bound", 0, "of the lease")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	all := append(slices.Clone(elections), jobs...)
-	i := slices.IndexFunc(all, func(p peer) bool { return p.name() == name })
+	i := slices.IndexFunc(peers, func(p peer) bool { return p.name() == name })
 	if i < 0 {
 		return fmt.Errorf("no peer is named %q", name)
 	}
@@ -63,7 +62,7 @@ func work(ctx context.Context, args []string) error {
 		}
 		os.Exit(1)
 	}()
-	err := all[i].work(ctx, n)
+	err := peers[i].work(ctx, n)
 	if errors.Is(err, context.Canceled) {
 		return nil
 	}

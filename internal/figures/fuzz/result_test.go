@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/slotlease/slotlease/internal/figures"
+	"github.com/slotlease/slotlease/internal/suites"
 )
 
 func TestTheLastLineOfTheFuzzerCounts(t *testing.T) {
@@ -101,6 +102,7 @@ func TestATargetIsBuiltAndCounted(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds a test binary")
 	}
+	suites.Prove(t, "it builds a test binary")
 	var out strings.Builder
 	dir := t.TempDir()
 	t.Setenv(figures.Variable, dir)

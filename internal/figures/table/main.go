@@ -1,5 +1,5 @@
-// Command table writes the figures that the proofs saved into a Markdown file, as a
-// table between two marks:
+// Command table writes the figures that the proofs saved into a Markdown file, as
+// tables between two marks:
 //
 //	go run ./internal/figures/table DIR FILE
 //
@@ -31,7 +31,7 @@ var order = []string{
 	"simulation", "simulation-long", "simulation-regimes", "simulation-extended", "simulation-beyond",
 	"variants", "model", "model-long",
 	"linearizability", "linearizability-simulator", "linearizability-network",
-	"chaos-sqlite", "chaos-mongo", "chaos-postgres", "chaos-mysql", "chaos-redis", "chaos-s3", "chaos-azblob", "chaos-etcd", "chaos-kubernetes", "takeover-sqlite", "takeover-mongo", "rolling-sqlite", "rolling-mongo", "done-sqlite", "done-mongo", "escapes-sqlite", "escapes-mongo", "fuzzing",
+	"chaos-sqlite", "chaos-mongo", "chaos-postgres", "chaos-mysql", "chaos-redis", "chaos-s3", "chaos-azblob", "chaos-etcd", "chaos-kubernetes", "takeover-sqlite", "takeover-mongo", "rolling-sqlite", "rolling-mongo", "done-sqlite", "done-mongo", "overrun-sqlite", "overrun-mongo", "escapes-sqlite", "escapes-mongo", "fuzzing",
 }
 
 func main() {
@@ -101,18 +101,62 @@ func rank(name string) int {
 	return len(order)
 }
 
-// table is the Markdown table of the proofs.
+// table is the Markdown of the proofs: a list, and a table for each kind of which several have the same figures,
+// where these stand side by side.
 func table(proofs []figures.Proof) string {
-	var b strings.Builder
-	b.WriteString("| Proof | Figures | Repeat with |\n|---|---|---|\n")
+	var kinds [][]figures.Proof
 	for _, p := range proofs {
+		same := func(k []figures.Proof) bool { return kind(k[0]) == kind(p) && slices.Equal(whats(k[0]), whats(p)) }
+		if i := slices.IndexFunc(kinds, same); i >= 0 {
+			kinds[i] = append(kinds[i], p)
+		} else {
+			kinds = append(kinds, []figures.Proof{p})
+		}
+	}
+	list, beside := "| Proof | Figures | Repeat with |\n|---|---|---|\n", ""
+	for _, k := range kinds {
+		if len(k) > 1 {
+			beside += "\n" + sideBySide(k)
+			continue
+		}
 		var fs []string
-		for _, f := range p.Figures {
+		for _, f := range k[0].Figures {
 			fs = append(fs, cell(f.What)+": "+cell(f.Value))
 		}
-		fmt.Fprintf(&b, "| %s | %s | `%s` |\n", cell(p.Name), strings.Join(fs, "; "), cell(p.Command))
+		list += fmt.Sprintf("| %s | %s | `%s` |\n", cell(k[0].Name), strings.Join(fs, "; "), cell(k[0].Command))
 	}
-	return b.String()
+	return list + beside
+}
+
+// kind is what the name of a proof begins with, such as chaos of chaos-sqlite.
+func kind(p figures.Proof) string {
+	k, _, _ := strings.Cut(p.Name, "-")
+	return k
+}
+
+func whats(p figures.Proof) (all []string) {
+	for _, f := range p.Figures {
+		all = append(all, f.What)
+	}
+	return all
+}
+
+// sideBySide is the table of proofs of one kind that have the same figures, with a column for each.
+func sideBySide(proofs []figures.Proof) string {
+	header, commands := "| "+cell(kind(proofs[0])), "| repeat with"
+	for _, p := range proofs {
+		header += " | " + cell(strings.TrimPrefix(p.Name, kind(p)+"-"))
+		commands += " | `" + cell(p.Command) + "`"
+	}
+	rows := header + " |\n" + strings.Repeat("|---", len(proofs)+1) + "|\n"
+	for i, what := range whats(proofs[0]) {
+		rows += "| " + cell(what)
+		for _, p := range proofs {
+			rows += " | " + cell(p.Figures[i].Value)
+		}
+		rows += " |\n"
+	}
+	return rows + commands + " |\n"
 }
 
 // cell makes text fit into one cell of a table.

@@ -73,6 +73,26 @@ func TestTheTableComesBetweenTheMarksInItsOrder(t *testing.T) {
 	}
 }
 
+func TestProofsOfAKindWithTheSameFiguresStandSideBySide(t *testing.T) {
+	proof := func(name, overlaps string, more ...figures.Figure) figures.Proof {
+		return figures.Proof{Name: name, Command: "make " + name, Figures: append([]figures.Figure{{What: "overlaps", Value: overlaps}}, more...)}
+	}
+	got := table([]figures.Proof{proof("chaos-a", "0"), proof("model", "0"), proof("chaos-b", "1|2"), proof("chaos-c", "3", figures.Figure{What: "slots", Value: "4"})})
+	want := `| Proof | Figures | Repeat with |
+|---|---|---|
+| model | overlaps: 0 | ` + "`make model`" + ` |
+| chaos-c | overlaps: 3; slots: 4 | ` + "`make chaos-c`" + ` |
+
+| chaos | a | b |
+|---|---|---|
+| overlaps | 0 | 1\|2 |
+| repeat with | ` + "`make chaos-a` | `make chaos-b`" + ` |
+`
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("table (-want +got):\n%s", diff)
+	}
+}
+
 func TestWhatIsWrongIsSaidAndNothingIsWritten(t *testing.T) {
 	good := t.TempDir()
 	save(t, good, figures.Proof{Name: "model", Command: "make model", Figures: []figures.Figure{{What: "states", Value: "1"}}})

@@ -14,6 +14,7 @@ import (
 	"github.com/slotlease/slotlease/internal/linear"
 	"github.com/slotlease/slotlease/internal/linear/workload"
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/testutil/faultstore"
 )
 
 // The size of a round, for each client.
@@ -68,7 +69,7 @@ func Round(ctx context.Context, ledgers []store.Ledger, i int, p workload.Plan, 
 		if name == workload.Last {
 			return workload.New(l, clk, slow, name, uint64(i))
 		}
-		return workload.New(&unhurried{l, clk, &back, &answered}, clk, patience, name, uint64(i))
+		return workload.New(unhurried(l, clk, &back, &answered), clk, patience, name, uint64(i))
 	}, func() {
 		if !Disturbed(i) {
 			return
@@ -84,52 +85,18 @@ func Round(ctx context.Context, ledgers []store.Ledger, i int, p workload.Plan, 
 	return h, int(answered.Load())
 }
 
-// unhurried is a ledger that returns late from a call without an answer, and counts answers.
-type unhurried struct {
-	store.Ledger
-	clock    clock.Clock
-	back     *atomic.Bool
-	answered *atomic.Int64
-}
-
-// note waits, or counts an answer to a call that began when the server was back.
-func (u *unhurried) note(back bool, err error) {
-	switch {
-	case err != nil && !errors.Is(err, store.ErrConflict) && !errors.Is(err, store.ErrNotFound) && !errors.Is(err, store.ErrInvalid):
-		u.clock.Sleep(between)
-	case back:
-		u.answered.Add(1)
-	}
-}
-
-// Append passes on to the inner ledger.
-func (u *unhurried) Append(ctx context.Context, r store.Record) error {
-	back := u.back.Load()
-	err := u.Ledger.Append(ctx, r)
-	u.note(back, err)
-	return err
-}
-
-// Get passes on to the inner ledger.
-func (u *unhurried) Get(ctx context.Context, workerType string, seq int64) (store.Record, error) {
-	back := u.back.Load()
-	r, err := u.Ledger.Get(ctx, workerType, seq)
-	u.note(back, err)
-	return r, err
-}
-
-// Tail passes on to the inner ledger.
-func (u *unhurried) Tail(ctx context.Context, workerType string, limit int) ([]store.Record, store.Stamp, error) {
-	back := u.back.Load()
-	records, stamp, err := u.Ledger.Tail(ctx, workerType, limit)
-	u.note(back, err)
-	return records, stamp, err
-}
-
-// Trim passes on to the inner ledger.
-func (u *unhurried) Trim(ctx context.Context, workerType string, before int64) (int, error) {
-	back := u.back.Load()
-	n, err := u.Ledger.Trim(ctx, workerType, before)
-	u.note(back, err)
-	return n, err
+// unhurried is a ledger that returns late from a call without an answer, and counts answers to calls that began when the
+// server was back.
+func unhurried(l store.Ledger, clk clock.Clock, back *atomic.Bool, answered *atomic.Int64) store.Ledger {
+	return faultstore.NewAround(l, func(_ context.Context, _ faultstore.Call, do func() error) error {
+		was := back.Load()
+		err := do()
+		switch {
+		case err != nil && !errors.Is(err, store.ErrConflict) && !errors.Is(err, store.ErrNotFound) && !errors.Is(err, store.ErrInvalid):
+			clk.Sleep(between)
+		case was:
+			answered.Add(1)
+		}
+		return err
+	})
 }

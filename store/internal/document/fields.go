@@ -26,6 +26,7 @@ const (
 	DoneUntil   = "doneUntil"
 	Attempt     = "attempt"
 	Orders      = "orders"
+	Done        = "done"
 )
 
 // Fields returns the names of all fields that Decode reads. A query asks for no
@@ -34,6 +35,6 @@ func Fields() []string {
 	return []string{
 		WorkerType, Seq, Kind, InstanceID, Group, Claim, Priority,
 		SlotStart, SlotEnd, WindowStart, WindowEnd, Token, Schedule, FixedAt,
-		ReadAt, Worker, Metadata, DoneUntil, Attempt, Orders,
+		ReadAt, Worker, Metadata, DoneUntil, Attempt, Orders, Done,
 	}
 }

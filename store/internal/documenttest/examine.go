@@ -32,6 +32,9 @@ func FindsNoMore(t testing.TB, found []store.Finding, checks ...string) {
 	t.Helper()
 	seen := map[string]bool{}
 	for i, f := range found {
+		if f.Check == store.CheckServerClocks && strings.HasPrefix(f.Text, "not measured: assumed") {
+			continue // So it is with services whose servers can't be asked.
+		}
 		if f.Level != store.LevelOK && !slices.Contains(checks, f.Check) || seen[f.Check] {
 			t.Errorf("Examine() found %swant nothing wrong but %q", Lines(found[i:i+1]), checks)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -19,7 +20,7 @@ const (
 	figuresCalls = 300
 )
 
-// BenchmarkFigures measures what docs/stores.md says of each store: how long an append and a tail of two records take,
+// BenchmarkFigures measures what docs/stores/figures.md says of each store: how long an append and a tail of two records take,
 // and which share of slots of 10 s two workers work in, with a ledger of open's each, on the real clock: from the call of
 // LeaseAllocated to the end of its context. An operation is a slot: run it with -benchtime 5x. Two slots before that are
 // not counted, in which the workers come to know the time. The ledgers must be initialised, and are the caller's to close.
@@ -86,6 +87,30 @@ func latencies(b *testing.B, l store.Ledger) (appends, tails []time.Duration) {
 		appends, tails = append(appends, looked.Sub(began)), append(tails, time.Since(looked))
 	}
 	return appends, tails
+}
+
+// BenchmarkOperations reports what most operations of a ledger take, and what nearly all do.
+func BenchmarkOperations(b *testing.B, name string, l store.Ledger) {
+	b.Helper()
+	workerType := "bench-" + strings.ReplaceAll(name, " ", "-")
+	seq := int64(0)
+	for what, call := range map[string]func(ctx context.Context) error{
+		"append": func(ctx context.Context) error { seq++; return l.Append(ctx, storetest.Grant(workerType, seq)) },
+		"tail":   func(ctx context.Context) error { _, _, err := l.Tail(ctx, workerType, 2); return err },
+		"now":    func(ctx context.Context) error { _, err := l.Now(ctx); return err },
+	} {
+		b.Run(name+"/"+what, func(b *testing.B) {
+			var took []time.Duration
+			for b.Loop() {
+				began := time.Now()
+				Must(b, what, call(b.Context()))
+				took = append(took, time.Since(began))
+			}
+			slices.Sort(took)
+			b.ReportMetric(milliseconds(took[len(took)/2]), "p50-ms")
+			b.ReportMetric(milliseconds(took[len(took)*99/100]), "p99-ms")
+		})
+	}
 }
 
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

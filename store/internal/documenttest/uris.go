@@ -26,6 +26,51 @@ type URIs struct {
 	Parse  func(uri string) (whole bool, err error)
 	Redact func(uri string) string
 	Open   func(ctx context.Context, uri string) (store.Ledger, error)
+	// Refused are URIs that the store refuses, and what is said of each.
+	Refused map[string]string
+	// Certificates are parameters with files that can't be read, and what is said of each.
+	Certificates map[string]string
+	// Variable of the environment has the password, and Login is with what a ledger logs in, and as what program.
+	Variable string
+	Login    func(l store.Ledger) (password, app string)
+	// Name is that of a ledger in the table leases of the database d of localhost:1.
+	Name string
+}
+
+// Run runs the tests.
+func (s URIs) Run(t *testing.T) {
+	t.Helper()
+	t.Run("what no store takes is refused", s.areRefused)
+	t.Run("a certificate that can't be read is refused", s.certificates)
+	t.Run("a ledger is opened by its scheme", s.opens)
+	t.Run("no error shows a password", s.hidePasswords)
+}
+
+func (s URIs) certificates(t *testing.T) {
+	t.Parallel()
+	for parameter, says := range s.Certificates {
+		_, err := s.Open(t.Context(), s.Scheme+"://me:"+Canary+"@h/d?"+parameter)
+		Says(t, "Open() without its certificate", err, nil, says)
+		if strings.Contains(fmt.Sprint(err), Canary) {
+			t.Errorf("Open() = %v, want no password", err)
+		}
+	}
+}
+
+func (s URIs) opens(t *testing.T) {
+	t.Parallel()
+	for _, scheme := range []string{s.Scheme, s.Other} {
+		l, err := store.Open(t.Context(), scheme+"://me@localhost:1/d?table=leases", store.OpenOptions{ReadOnly: true, AppName: "leasectl", Getenv: func(name string) string {
+			return map[string]string{s.Variable: Canary}[name]
+		}})
+		Must(t, "Open()", err)
+		if password, app := s.Login(l); password != Canary || app != "leasectl" || fmt.Sprint(l) != s.Name {
+			t.Errorf("Open(%s) = %s, as %s, want %s, as leasectl, with the password of %s", scheme, l, app, s.Name, s.Variable)
+		}
+		Is(t, "Init() of a handle that only reads", l.Init(t.Context()), store.ErrDenied)
+		Must(t, "Close()", l.Close(t.Context()))
+		Equal(t, "store.Redact()", store.Redact(scheme+"://me:"+Canary+"@h/d"), scheme+"://me:***@h/d")
+	}
 }
 
 // refused are URIs without their scheme, and what is said of each.
@@ -67,10 +112,10 @@ var refused = map[string]string{
 	"://h/d?maxConns=1001":          "from 1 to 1000",
 }
 
-// AreRefused demands errors of URIs that no such store takes, and of own ones, which say something and show no secret.
-func (s URIs) AreRefused(t *testing.T, own map[string]string) {
-	t.Helper()
-	all := maps.Clone(own)
+// areRefused demands errors of URIs that no such store takes, and of own ones, which say something and show no secret.
+func (s URIs) areRefused(t *testing.T) {
+	t.Parallel()
+	all := maps.Clone(s.Refused)
 	all[""] = "must begin with " + s.Scheme + "://"
 	for rest, want := range refused {
 		if strings.HasSuffix(want, " with ") {
@@ -127,9 +172,9 @@ func (s URIs) Fuzz(f *testing.F, seeds ...string) {
 	})
 }
 
-// HidePasswords demands that nothing shows a password of a server that can't be reached: no error, finding, warning or name.
-func (s URIs) HidePasswords(t *testing.T) {
-	t.Helper()
+// hidePasswords demands that nothing shows a password of a server that can't be reached: no error, finding, warning or name.
+func (s URIs) hidePasswords(t *testing.T) {
+	t.Parallel()
 	opened, err := s.Open(t.Context(), s.Scheme+"://me:"+Canary+"@127.0.0.1:1/d")
 	Must(t, "Open()", err)
 	defer func() { _ = opened.Close(context.WithoutCancel(t.Context())) }()
@@ -139,8 +184,8 @@ func (s URIs) HidePasswords(t *testing.T) {
 		}
 	}
 	l := opened.(interface {
-		store.Examiner
-		store.Warner
+		Examine(ctx context.Context) ([]store.Finding, error)
+		Warning() string
 		fmt.Stringer
 	})
 	if found, err := l.Examine(Within(t, time.Minute)); err != nil || strings.Contains(Lines(found)+l.String()+l.Warning(), Canary) {

@@ -81,18 +81,26 @@ func (e *Exam) Flaws(check string, level store.Level, flaws []Flaw, none string)
 // First is a context for the check of the connection, without which there are no others: of what time is left
 // it gets nine tenths, and 10 s at most.
 func (e *Exam) First(ctx context.Context) (context.Context, context.CancelFunc) {
-	return e.part(ctx, mostOfFirst, 9)
+	left := e.left(ctx)
+	return e.within(ctx, min(mostOfFirst, left*9/10))
 }
 
-// Part is a context for one other check: of what time is left it gets half, and 3 s at most.
+// Part is a context for one other check: of what time is left it gets half, and 3 s at most. Who gives an examination
+// minutes expects a slow store: then a check gets a fifth of them.
 func (e *Exam) Part(ctx context.Context) (context.Context, context.CancelFunc) {
-	return e.part(ctx, mostOfCheck, 5)
+	left := e.left(ctx)
+	return e.within(ctx, min(max(mostOfCheck, left/5), left/2))
 }
 
-func (e *Exam) part(ctx context.Context, most time.Duration, tenths time.Duration) (context.Context, context.CancelFunc) {
+// left is how much time is left: enough for each check, if there is no deadline.
+func (e *Exam) left(ctx context.Context) time.Duration {
 	if d, ok := ctx.Deadline(); ok {
-		most = min(most, d.Sub(e.Clock.Now())*tenths/10)
+		return d.Sub(e.Clock.Now())
 	}
+	return 5 * mostOfCheck
+}
+
+func (e *Exam) within(ctx context.Context, most time.Duration) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	timer := e.Clock.AfterFunc(max(most, time.Millisecond), func() { cancel(context.DeadlineExceeded) })
 	return ctx, func() { timer.Stop(); cancel(context.Canceled) }

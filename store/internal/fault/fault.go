@@ -25,6 +25,7 @@ const (
 type Shown struct {
 	text   string
 	detail string
+	remedy string
 	causes []error
 }
 
@@ -63,6 +64,12 @@ func (e *Shown) Explain(detail string) {
 
 // Detail is what Explain added, or the text.
 func (e *Shown) Detail() string { return cmp.Or(e.detail, e.text) }
+
+// Advise adds what store.Remedy returns. Secrets must be scrubbed from it already.
+func (e *Shown) Advise(remedy string) { e.remedy = OneLine(remedy) }
+
+// Remedy is what Advise added.
+func (e *Shown) Remedy() string { return e.remedy }
 
 // HideCancellation keeps errors.Is from finding what the causes so far are, for a
 // cancellation that isn't the caller's. errors.As still finds their types.
@@ -108,7 +115,7 @@ func Ended(ctx context.Context) error {
 
 // sentinels are what errors of operations mean.
 var sentinels = []error{
-	store.ErrConflict, store.ErrNotFound, store.ErrNotStored, store.ErrInvalid, store.ErrThrottled, store.ErrRefused, store.ErrDenied, store.ErrMissing,
+	store.ErrConflict, store.ErrNotFound, store.ErrNotStored, store.ErrWentBack, store.ErrInvalid, store.ErrThrottled, store.ErrRefused, store.ErrDenied, store.ErrMissing,
 	store.ErrClosed,
 }
 

@@ -1,6 +1,7 @@
 package fault
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -13,6 +14,8 @@ type Flaw struct {
 	// Check is the check of store.Finding that finds it.
 	Check        string
 	What, Remedy string
+	// Level is that of its finding, whatever that of the check is; empty: that of the check.
+	Level store.Level
 }
 
 // Error is both, in a line.
@@ -28,7 +31,7 @@ func (f Flaw) Refuse() error { return fmt.Errorf("%w: %w", store.ErrRefused, f) 
 
 // Finding is what an examination says of it.
 func (f Flaw) Finding(level store.Level) store.Finding {
-	return store.Finding{Check: f.Check, Level: level, Text: f.What, Remedy: f.Remedy}
+	return store.Finding{Check: f.Check, Level: cmp.Or(f.Level, level), Text: f.What, Remedy: f.Remedy}
 }
 
 // Failed is the finding of a check that ended with an error, which may be a Flaw.

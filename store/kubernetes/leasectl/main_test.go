@@ -44,7 +44,7 @@ func TestTheCommandsWorkOnKubernetes(t *testing.T) {
 var mistakes = map[string]string{
 	"k8s://jobs":                    "without slashes before it",
 	"k8s:Jobs":                      "lower-case letters",
-	"k8s:jobs?token=" + canary:      "parameter token is unknown: use kubeconfig, context, serverSkew or oneServer",
+	"k8s:jobs?token=" + canary:      "parameter token is unknown: use kubeconfig, context, serverSkew, oneServer",
 	"k8s:jobs?serverSkew=soon":      "try: k8s:NAMESPACE?context=NAME, as in leasectl --help",
 	"k8s://u:" + canary + "@h/jobs": "the namespace must be",
 	"k8s:jobs?kubeconfig=/none":     "/none",

@@ -135,7 +135,7 @@ func TestTheManifestWorksByTheRightsOfItsServiceAccount(t *testing.T) {
 		t.Fatalf("the container's command is %q, want that it listens at %s", c.Command, at)
 	}
 	args[slices.Index(args, at)] = addr
-	args = append(args[:slices.Index(args, "--")], "--join-mid-slot", "-v", "--", "sh", "-c", "env; sleep 1000")
+	args = append(args[:slices.Index(args, "--")], "-v", "--", "sh", "-c", "env; sleep 1000")
 	p := leasectltest.Start(t, env, args...)
 	leasectltest.Eventually(t, "a lease", p.Began)
 	for name, path := range map[string]string{"liveness": c.LivenessProbe.HTTPGet.Path, "readiness": c.ReadinessProbe.HTTPGet.Path} {

@@ -12,7 +12,7 @@ SET QUOTED_IDENTIFIER ON;
 SET NUMERIC_ROUNDABORT OFF;
 SET ROWCOUNT 0;
 SET TEXTSIZE 2147483647;
-SET LOCK_TIMEOUT 10000;
+SET LOCK_TIMEOUT 2000;
 SET LANGUAGE us_english;
 DECLARE @server nvarchar(300) = COALESCE(CONVERT(nvarchar(128), SERVERPROPERTY('ServerName')), N'a server without a name')
 	+ COALESCE(N' since ' + CONVERT(nvarchar(30), (SELECT create_date FROM sys.databases WHERE name = N'tempdb'), 126), N'');
@@ -39,6 +39,18 @@ END;
 CREATE TABLE [dbo].[worker_leases_roster] (worker_type varbinary(255) NOT NULL, id varbinary(255) NOT NULL, document nvarchar(max) NOT NULL,
 	CONSTRAINT [pk_worker_leases_roster] PRIMARY KEY CLUSTERED (worker_type, id));
 GO
+-- init, by an administrator
+-- for sqlcmd, in the database jobs
+IF OBJECT_ID(N'[dbo].[worker_leases]') IS NULL
+CREATE TABLE [dbo].[worker_leases] (worker_type varbinary(255) NOT NULL, seq bigint NOT NULL, document nvarchar(max) NOT NULL,
+	CONSTRAINT [pk_worker_leases] PRIMARY KEY CLUSTERED (worker_type, seq));
+IF OBJECT_ID(N'[dbo].[worker_leases_roster]') IS NULL
+CREATE TABLE [dbo].[worker_leases_roster] (worker_type varbinary(255) NOT NULL, id varbinary(255) NOT NULL, document nvarchar(max) NOT NULL,
+	CONSTRAINT [pk_worker_leases_roster] PRIMARY KEY CLUSTERED (worker_type, id));
+-- A worker needs these rights and no others. Put its user here, unless this is it.
+GRANT SELECT, INSERT, DELETE ON OBJECT::[dbo].[worker_leases] TO [worker];
+GRANT SELECT, INSERT, UPDATE, DELETE ON OBJECT::[dbo].[worker_leases_roster] TO [worker];
+GO
 -- append
 DECLARE @p1 nvarchar(63);
 DECLARE @p2 bigint;
@@ -49,6 +61,25 @@ BEGIN
 	THROW 51700, N'slotlease: the session was not set up on this server, or the database takes no writes here any more', 1;
 END;
 INSERT INTO [dbo].[worker_leases] (worker_type, seq, document) OUTPUT inserted.seq VALUES (CONVERT(varbinary(255), CONVERT(varchar(255), @p1)), @p2, @p3);
+SELECT CASE WHEN DATALENGTH(document) = DATALENGTH(@p3) AND CONVERT(varbinary(max), document) = CONVERT(varbinary(max), CONVERT(nvarchar(max), @p3)) THEN 1 ELSE 0 END, DATEDIFF_BIG(MICROSECOND, CONVERT(datetime2(7), '19700101', 112), SYSUTCDATETIME()), @server
+FROM [dbo].[worker_leases] WHERE worker_type = CONVERT(varbinary(255), CONVERT(varchar(255), @p1)) AND seq = @p2;
+GO
+-- append above a known record
+DECLARE @p1 nvarchar(63);
+DECLARE @p2 bigint;
+DECLARE @p3 nvarchar(max);
+DECLARE @p4 nvarchar(64);
+DECLARE @p5 nvarchar(64);
+DECLARE @p6 nvarchar(256);
+DECLARE @server nvarchar(300) = CONVERT(nvarchar(300), SESSION_CONTEXT(N'slotlease_server'));
+IF @server IS NULL OR @@TRANCOUNT > 0 OR (@@OPTIONS & 2) <> 0 OR COALESCE(CONVERT(nvarchar(60), DATABASEPROPERTYEX(DB_NAME(), 'Updateability')), N'') <> N'READ_WRITE'
+BEGIN
+	THROW 51700, N'slotlease: the session was not set up on this server, or the database takes no writes here any more', 1;
+END;
+INSERT INTO [dbo].[worker_leases] (worker_type, seq, document) OUTPUT inserted.seq SELECT CONVERT(varbinary(255), CONVERT(varchar(255), @p1)), @p2, @p3 WHERE EXISTS (SELECT 1 FROM [dbo].[worker_leases] WHERE worker_type = CONVERT(varbinary(255), CONVERT(varchar(255), @p1)) AND (seq = @p2 OR seq = @p2 - 1
+	AND CASE WHEN ISJSON(document) = 1 AND CONVERT(varbinary(8000), JSON_VALUE(document, '$.claim')) = CONVERT(varbinary(8000), CONVERT(nvarchar(4000), @p4))
+		AND CONVERT(varbinary(8000), JSON_VALUE(document, '$.kind')) = CONVERT(varbinary(8000), CONVERT(nvarchar(4000), @p5))
+		AND CONVERT(varbinary(8000), JSON_VALUE(document, '$.instanceId')) = CONVERT(varbinary(8000), CONVERT(nvarchar(4000), @p6)) THEN 1 ELSE 0 END = 1));
 SELECT CASE WHEN DATALENGTH(document) = DATALENGTH(@p3) AND CONVERT(varbinary(max), document) = CONVERT(varbinary(max), CONVERT(nvarchar(max), @p3)) THEN 1 ELSE 0 END, DATEDIFF_BIG(MICROSECOND, CONVERT(datetime2(7), '19700101', 112), SYSUTCDATETIME()), @server
 FROM [dbo].[worker_leases] WHERE worker_type = CONVERT(varbinary(255), CONVERT(varchar(255), @p1)) AND seq = @p2;
 GO
@@ -163,7 +194,7 @@ IF @server IS NULL OR @@TRANCOUNT > 0 OR (@@OPTIONS & 2) <> 0 OR COALESCE(CONVER
 BEGIN
 	THROW 51700, N'slotlease: the session was not set up on this server, or the database takes no writes here any more', 1;
 END;
-SELECT worker_type, id, CASE WHEN DATALENGTH(document) <= 16777216 THEN document END FROM [dbo].[worker_leases_roster] WHERE @p1 = N'' OR worker_type = CONVERT(varbinary(255), CONVERT(varchar(255), @p1));
+SELECT worker_type, id, CASE WHEN DATALENGTH(document) <= 262144 THEN document END FROM [dbo].[worker_leases_roster] WHERE @p1 = N'' OR worker_type = CONVERT(varbinary(255), CONVERT(varchar(255), @p1));
 GO
 -- the check: server
 SELECT CONVERT(nvarchar(128), SERVERPROPERTY('EngineEdition')) AS edition, CONVERT(nvarchar(128), SERVERPROPERTY('ProductVersion')) AS version,

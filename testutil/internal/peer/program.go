@@ -104,27 +104,16 @@ func (s *Server) serve(port int) error {
 	s.log.Clear()
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Env = append(os.Environ(), guardVariable+"="+string(told))
-	cmd.Stdout, cmd.Stderr = &s.log, &s.log
+	cmd.Stdout = &s.log
 	cmd.WaitDelay = time.Second
-	isolate(cmd)
-	stdin, err := cmd.StdinPipe()
-	if err != nil {
+	if err := s.begin(cmd, func() {}); err != nil {
 		return err
 	}
-	if err := cmd.Start(); err != nil {
-		return fmt.Errorf("start the test peer's guard: %w", err)
-	}
-	done := make(chan struct{})
-	s.cmd, s.stdin, s.done, s.ended = cmd, stdin, done, false
-	go func() {
-		defer close(done)
-		_ = cmd.Wait()
-	}()
 	ctx, cancel := context.WithTimeout(context.Background(), startTime)
 	defer cancel()
 	for !strings.Contains(s.log.String(), p.Ready) {
 		select {
-		case <-done:
+		case <-s.done:
 			s.end()
 			return fmt.Errorf("%s has ended: %w", p.Serve[0], s.log.Reason())
 		case <-ctx.Done():

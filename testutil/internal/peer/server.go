@@ -9,10 +9,12 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
-	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
+
+	"github.com/slotlease/slotlease/internal/suites"
 )
 
 // Kind is one kind of server.
@@ -34,7 +36,7 @@ type Kind struct {
 // if the environment variable REQUIRE_STORES names the store.
 func (k Kind) Unavailable(t testing.TB, err error) {
 	t.Helper()
-	if slices.Contains(strings.Split(os.Getenv("REQUIRE_STORES"), ","), k.Name) {
+	if suites.Required(k.Name) {
 		t.Fatalf("REQUIRE_STORES contains %s: %v", k.Name, err)
 	}
 	t.Skipf("no %s server: %v", k.Title, err)
@@ -56,16 +58,19 @@ type Server struct {
 	ended bool
 }
 
-// startTime bounds how long a server may take from its start to its first line.
-const startTime = time.Minute
+// startTime bounds how long a server may take from its start to its first line: a minute was too little for
+// initdb on a machine whose load was 30.
+const startTime = 4 * time.Minute
 
 // portTime is how long a restarted server waits for its port, which another program may have taken
 // meanwhile, usually for a single connection.
 const portTime = 20 * time.Second
 
-// Start starts a server with empty data, which ends with the test.
+// Start starts a server with empty data, which ends with the test. The quick run skips the test, unless the server is the
+// main store's: see package suites.
 func (k Kind) Start(t testing.TB) *Server {
 	t.Helper()
+	suites.Server(t, k.Name)
 	s := &Server{kind: k, t: t}
 	s.data = s.folder(t)
 	if err := s.run(false); err != nil {
@@ -80,9 +85,32 @@ func (k Kind) Start(t testing.TB) *Server {
 	return s
 }
 
-// StartShared starts a server for all tests of a test binary. It has no cleanup:
+// Shared is a server for all tests of a test binary.
+type Shared struct {
+	kind  Kind
+	start func() (*Server, error)
+}
+
+// Share returns a server that the first test which asks for it starts. It has no cleanup:
 // the server outlives every single test, sees the end of the test binary by its
 // pipe, and then removes its data. Only Addr, Data, PID and Freeze may be used.
+func (k Kind) Share() Shared { return Shared{k, sync.OnceValues(k.StartShared)} }
+
+// Server starts the server, unless it runs. Where there can be none, it skips the test, or fails it, as [Kind.Start] does.
+func (s Shared) Server(t testing.TB) *Server {
+	t.Helper()
+	suites.Server(t, s.kind.Name)
+	server, err := s.start()
+	if err != nil {
+		s.kind.Unavailable(t, err)
+	}
+	return server
+}
+
+// Start is Server for a harness that isn't a test.
+func (s Shared) Start() (*Server, error) { return s.start() }
+
+// StartShared is [Shared.Start] for a kind that is known late. Each call starts a server.
 func (k Kind) StartShared() (*Server, error) {
 	data, err := os.MkdirTemp("", k.Name+"peer-")
 	if err != nil {
@@ -140,27 +168,17 @@ func (s *Server) command(port int, temporary bool) error {
 	if err != nil {
 		return err
 	}
-	cmd.Stderr = &s.log
-	isolate(cmd)
-	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		return err
-	}
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
 		return err
 	}
-	if err := cmd.Start(); err != nil {
-		return fmt.Errorf("start the test peer: %w", err)
-	}
-	lines, done := make(chan string, 1), make(chan struct{})
-	s.cmd, s.stdin, s.done, s.ended = cmd, stdin, done, false
-	go func() {
-		defer close(done)
+	lines := make(chan string, 1)
+	if err := s.begin(cmd, func() {
 		line, _ := bufio.NewReader(stdout).ReadString('\n')
 		lines <- line
-		_ = cmd.Wait()
-	}()
+	}); err != nil {
+		return err
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), startTime)
 	defer cancel()
 	select {
@@ -175,6 +193,28 @@ func (s *Server) command(port int, temporary bool) error {
 		s.end()
 		return fmt.Errorf("start the test peer: silent for %v: %s", startTime, &s.log)
 	}
+}
+
+// begin starts a process, which sees the end of this one by its standard input. Its standard error is logged. read runs
+// before it is waited for.
+func (s *Server) begin(cmd *exec.Cmd, read func()) error {
+	cmd.Stderr = &s.log
+	isolate(cmd)
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("start the test peer: %w", err)
+	}
+	done := make(chan struct{})
+	s.cmd, s.stdin, s.done, s.ended = cmd, stdin, done, false
+	go func() {
+		defer close(done)
+		read()
+		_ = cmd.Wait()
+	}()
+	return nil
 }
 
 // Addr is the server's host and port. It stays the same when the server is

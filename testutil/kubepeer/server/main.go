@@ -1,6 +1,6 @@
 // Command server is Kubernetes' kube-apiserver, built from its source, for package kubepeer. It is a module of its own,
-// because Kubernetes' is no library: it names no versions of its parts, which this go.mod does. After a change of the
-// version here, go mod tidy, and the Makefile's KUBE_APISERVER has it, too.
+// because Kubernetes' is no library: it names no versions of its parts, which this go.mod does. The
+// Makefile reads the version there; after a change of it, go mod tidy.
 package main
 
 import (

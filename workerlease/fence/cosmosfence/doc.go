@@ -22,6 +22,6 @@
 //
 // # What hasn't been shown
 //
-// The peer of the tests answers the SDK's transactional batches with 500, so Batch has never
-// run. Its test is skipped unless COSMOS_URI names a real account.
+// Batch has run on a fake alone: the peer of the tests answers the SDK's transactional batches with 500. A test of it on a
+// real account runs where COSMOS_URI names one.
 package cosmosfence

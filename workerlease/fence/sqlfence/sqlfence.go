@@ -87,8 +87,14 @@ func raise(ctx context.Context, tx *sql.Tx, d Dialect, name string, token int64)
 
 // Do runs write in a transaction of db's default isolation level that begins with a
 // [Check], and commits it. Where the check or write fails, or write panics, nothing is
-// stored. If the commit fails, its outcome may be unknown.
+// stored. If the commit fails, its outcome may be unknown. If ctx ends, as a lease's does, the
+// error is ctx.Err() as well, whatever the driver says.
 func Do(ctx context.Context, db *sql.DB, d Dialect, name string, token int64, write func(tx *sql.Tx) error) (err error) {
+	defer func() {
+		if err != nil && ctx.Err() != nil && !errors.Is(err, ctx.Err()) { // It is told by what it has ended: a transaction or connection.
+			err = fmt.Errorf("%w: %w", ctx.Err(), err)
+		}
+	}()
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
 		return fmt.Errorf("beginning a transaction: %w", err)

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+	"time"
 
 	_ "modernc.org/sqlite" // the driver
 
@@ -107,6 +108,46 @@ func TestAFailedWriteDoesntRaiseTheFence(t *testing.T) {
 	}
 	if found := tokens(t, db); len(found) != 0 {
 		t.Errorf("writes: %v", found)
+	}
+}
+
+// A lease that ends rolls its transaction back, and who uses that is told "transaction has already been committed or rolled back".
+func TestTheEndOfALeaseIsTheReasonOfItsError(t *testing.T) {
+	db := open(t)
+	ctx, end := context.WithCancel(t.Context())
+	err := sqlfence.Do(ctx, db, sqlfence.SQLite, "a", 2, func(tx *sql.Tx) error {
+		end()
+		for {
+			if err := insert(context.Background(), 2)(tx); err != nil {
+				return err
+			}
+		}
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("Do() = %v, want that its context has ended", err)
+	}
+	if found := tokens(t, db); len(found) != 0 {
+		t.Errorf("writes: %v", found)
+	}
+}
+
+// Where another transaction keeps SQLite's lock, one that begins with it is told that this is locked, after its lease has ended.
+func TestTheEndOfALeaseIsTheReasonWhyItsWriteDidNotBegin(t *testing.T) {
+	path := "file:" + filepath.Join(t.TempDir(), "a.db") + "?_pragma=busy_timeout(200)&_txlock=immediate"
+	db, err := sql.Open("sqlite", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	tx, err := db.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback() }()
+	ctx, end := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer end()
+	if err := sqlfence.Do(ctx, db, sqlfence.SQLite, "a", 2, insert(ctx, 2)); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("Do() = %v, want that its context has ended", err)
 	}
 }
 

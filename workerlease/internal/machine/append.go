@@ -14,6 +14,8 @@ func (x *step) send() {
 	switch {
 	case s.Bid.extends() && !x.m.Rules.Prolong(s.Hold.Held, s.Bid.Record):
 		x.again()
+	case s.Bid.extends() && s.Retries.Failures > 0 && x.byRead():
+		x.readHead() // The store may have lost the record below meanwhile.
 	case s.Bid.grants() && x.aged():
 		x.renewClaim()
 	case s.Bid.Record.Kind == store.KindOutcome && !x.room(Appending):
@@ -23,8 +25,17 @@ func (x *step) send() {
 	case x.at.Age > x.m.Rules.Fresh && s.Bid.Record.Kind != store.KindOutcome:
 		x.ask(Sampling, Sample{})
 	default:
-		x.ask(Appending, Append{s.Bid.Record})
+		x.append()
 	}
+}
+
+// append sends the bid's record, above the one that it was made for.
+func (x *step) append() {
+	a := Append{Record: x.s.Bid.Record}
+	if prev := x.s.Bid.Below; x.m.Follows && x.m.Rules.Knows&ByAppend != 0 && store.CheckAfter(a.Record, prev) == nil {
+		a.Prev = prev
+	}
+	x.ask(Appending, a)
 }
 
 // appended takes in the reply to an append.
@@ -52,6 +63,8 @@ func (x *step) appended(e Appended) {
 		x.failed(Appending, e.Err)
 		x.miss(s.Bid.Slot.End)
 		x.next()
+	case Unfounded:
+		x.refusedAbove(e.Err)
 	case NotStored:
 		// There is nothing to read back. The same record may go out again, as after an append
 		// that was lost.
@@ -96,6 +109,9 @@ func (x *step) recordRead(e RecordRead) {
 		s.Retries.over()
 		s.Bid.OutcomeUnknown = false
 		s.View.ReadAt = ReadAt(x.at.Now)
+		if x.ledger().Poison(e.Record) == nil && !x.foreign(e.Record) {
+			x.know(e.Record)
+		}
 		s.View.HeadReadAt.Fixed = time.Time{} // What was read then is not the head any more.
 		x.refused(e.Record)
 	}
@@ -105,7 +121,8 @@ func (x *step) recordRead(e RecordRead) {
 // repeats the same claim, for its own slot.
 func (f facts) isSent(r store.Record) bool {
 	sent := &f.s.Bid.Record
-	return f.m.Rules.Mine(r, f.m.identity(sent.Claim)) && r.Kind == sent.Kind && !r.DoneUntil.Before(sent.DoneUntil)
+	return f.m.Rules.Mine(r, f.m.identity(sent.Claim)) && r.Kind == sent.Kind && !r.DoneUntil.Before(sent.DoneUntil) &&
+		(r.Kind != store.KindDone || f.m.IsDone(f.m.Rules.Carry(r), f.s.Closing.Done))
 }
 
 // absent goes on after one's own record, the outcome of whose append is unknown, was
@@ -133,6 +150,7 @@ func (x *step) stored(r store.Record) {
 	if s.Report.in(r) {
 		s.Report.told()
 	}
+	x.know(r)
 	switch r.Kind {
 	case store.KindGrant:
 		x.confirm(r, true)
@@ -144,7 +162,7 @@ func (x *step) stored(r store.Record) {
 		x.observeRecord(r)
 		s.Clock.SettleAt = time.Time{} // Another head may be over sooner.
 		x.note(Note{What: Released, Slot: slots.Slot{Start: r.SlotStart, End: r.SlotEnd}, Record: r})
-		if !x.tryAgain(r) {
+		if !x.tryAgain(r) && !x.turnBack(r) {
 			x.reread()
 		}
 		if s.Hold.WonEnd.After(r.WindowEnd) {
@@ -167,7 +185,7 @@ func (x *step) refused(r store.Record) {
 	switch {
 	case (x.foreign(r) || r.Kind == store.KindReset) && (!s.Stopping || !s.Bid.grants()):
 		x.reread() // It is judged by more than its neighbor.
-	case (s.Stopping || r.Kind != store.KindGrant) && sent.Kind == store.KindRelease && r.Kind != store.KindRelease && r.Claim == sent.Claim && x.poison(r) == nil:
+	case (s.Stopping || r.Kind != store.KindGrant) && sent.Kind == store.KindRelease && r.Kind != store.KindRelease && r.Claim == sent.Claim && x.ledger().Poison(r) == nil:
 		// Another worker's done record or outcome, or an order, which change nothing of the term.
 		x.observeRecord(r)
 		if !x.releasable(r, r.Claim) {
@@ -200,4 +218,11 @@ func (x *step) reread() {
 	if s.Bid.Claim.ID == "" && !x.closing() && !s.Stopping {
 		s.Bid.Stage = Aiming
 	}
+}
+
+// foreign reports that no worker can have appended a record that was found where one's own
+// was to go.
+func (f facts) foreign(r store.Record) bool {
+	b := &f.s.Bid
+	return b.Record.Kind != store.KindReset && f.m.Rules.Contradicts(b.Below, r) != nil
 }

@@ -64,6 +64,7 @@ type Bid struct {
 	Stage    Stage
 	Slot     slots.Slot
 	First    slots.Slot // the first slot that the worker contended for
+	Late     time.Time  // start of the newest slot that the worker came too late for, when it started
 	Role     Role
 	Turn     time.Time     // when the head may be read, unless Lands
 	TurnEdge timeline.Edge // which edge of now must have reached Turn
@@ -77,9 +78,11 @@ type Bid struct {
 	ReadEpoch      int          // Clock.Epoch when the head was asked for
 	Record         store.Record // the record being appended
 	Below          store.Record // the record that it is appended to
-	Missed         slots.Slot   // the slot before, if Record says that its work is to be done late
 	OutcomeUnknown bool         // Record may have been stored, or may yet be
 	MissReason     Reason       // why Slot is being missed, if it is
+	Dead           Dead         // the attempt before Record's, if its worker has gone without a word
+	Passed         Passed       // the slots that Record gives up
+	Barred         bool         // an order keeps the worker from Slot, and it looks again whether that has ended
 	Outage         bool         // the store answers again after it had failed, or showed less than it had
 	Narrowed       bool         // the time was sampled because it is too uncertain to claim
 	Awaited        int          // the attempt that waited, after an outage, for a record that the slot is done
@@ -88,8 +91,18 @@ type Bid struct {
 
 	Latency   time.Duration // of appends, on average; the newest counts for a quarter
 	VoidClaim string        // a claim that was given up, although its record may be stored or may yet be
-	SkipSlot  time.Time     // start of the slot that this worker is through with
-	YieldSlot time.Time     // start of the slot in which this worker lets others go first
+	Sent      [8]string     // claims that were sent, the newest first: their records may be stored, or may yet be
+	Unbegun   Unbegun
+	SkipSlot  time.Time // start of the slot that this worker is through with
+	YieldSlot time.Time // start of the slot in which this worker lets others go first
+	// YieldUntil is before when it doesn't claim that again, whoever has had it since: its code has failed there.
+	YieldUntil time.Time
+}
+
+// Unbegun is the newest claim that was sent, as long as no code was begun under it.
+type Unbegun struct {
+	Claim   string
+	Attempt int // that it counts as
 }
 
 // drop forgets the claim. If the outcome of its append is unknown, it may still be
@@ -98,8 +111,8 @@ func (b *Bid) drop() {
 	if b.OutcomeUnknown && b.grants() {
 		b.VoidClaim = b.Record.Claim
 	}
-	b.Stage, b.Claim, b.OutcomeUnknown, b.MissReason = Aiming, Claim{}, false, 0
-	b.Record, b.Below = store.Record{}, store.Record{}
+	b.Stage, b.Claim, b.OutcomeUnknown, b.MissReason, b.Barred = Aiming, Claim{}, false, 0, false
+	b.Record, b.Below, b.Dead, b.Passed = store.Record{}, store.Record{}, Dead{}, Passed{}
 }
 
 // void gives up a claim that got too old.
@@ -117,7 +130,16 @@ func (b *Bid) wait(until time.Time, edge timeline.Edge) {
 }
 
 // send makes a record the next to be appended, right after another.
-func (b *Bid) send(r, below store.Record) { b.Record, b.Below, b.Stage = r, below, Sending }
+func (b *Bid) send(r, below store.Record) {
+	b.Record, b.Below, b.Stage = r, below, Sending
+	if !b.grants() || b.extends() {
+		return
+	}
+	if b.Sent[0] != r.Claim {
+		copy(b.Sent[1:], b.Sent[:])
+	}
+	b.Sent[0], b.Unbegun = r.Claim, Unbegun{r.Claim, r.Attempt} // At another key, the same claim may be another attempt.
+}
 
 // grants reports that the record being appended is a grant.
 func (b *Bid) grants() bool { return b.Record.Kind == store.KindGrant }

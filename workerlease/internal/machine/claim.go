@@ -17,7 +17,7 @@ func (x *step) contend() {
 	if s.Pending != Nothing || x.backingOff() {
 		return
 	}
-	if !x.at.Now.Known() || x.at.Single && x.m.Rules.Samples&IfSingle != 0 || s.Clock.Resample > 0 && !x.recording() || x.sampleDue() || s.Retries.SampleFirst || x.drifted() {
+	if x.needsTime() {
 		x.ask(Sampling, Sample{})
 		return
 	}
@@ -34,33 +34,37 @@ func (x *step) contend() {
 		x.readHead()
 		return
 	}
-	if x.m.through(s) {
-		return
-	}
-	if x.tells() {
+	switch {
+	case x.m.through(s):
+	case x.tells():
 		x.look()
-		return
+	case x.listens():
+	default:
+		x.bid()
 	}
-	if x.m.blocked(s) {
-		// Reading back an append is no claim, nor is recording that work is done.
-		switch {
-		case s.Bid.Stage == Checking:
-			x.ask(ReadingRecord, ReadRecord{s.Bid.Record.Seq})
-		case s.Bid.Stage == Sending && !s.Bid.grants():
-			x.send()
-		}
-		return
-	}
-	switch s.Bid.Stage {
-	case Aiming:
-		x.claim()
-	case Reading:
-		x.readHead()
-	case Sending:
+}
+
+// needsTime reports that nothing goes on without a sample of the store's time.
+func (x *step) needsTime() bool {
+	s := x.s
+	return !x.at.Now.Known() || x.at.Single && x.m.Rules.Samples&IfSingle != 0 || s.Clock.Resample > 0 && !x.recording() ||
+		x.sampleDue() || s.Retries.SampleFirst || x.drifted()
+}
+
+// bid takes the next step of the bid. While the worker may claim nothing, it reads back what it has appended,
+// which is no claim, and records that work is done.
+func (x *step) bid() {
+	b, blocked := &x.s.Bid, x.m.blocked(x.s)
+	switch {
+	case b.Stage == Checking:
+		x.ask(ReadingRecord, ReadRecord{b.Record.Seq})
+	case b.Stage == Sending && (!blocked || !b.grants()):
 		x.send()
-	case Checking:
-		x.ask(ReadingRecord, ReadRecord{s.Bid.Record.Seq})
-	case Halted:
+	case blocked:
+	case b.Stage == Aiming:
+		x.claim()
+	case b.Stage == Reading:
+		x.readHead()
 	}
 }
 
@@ -76,18 +80,7 @@ func (x *step) aim() {
 		return
 	}
 	if s.Bid.Recheck > 0 && x.at.Local >= s.Bid.Recheck {
-		// A jump that was taken back may have turned the bid to a slot far ahead.
-		s.Bid.Recheck = 0
-		next := x.m.Schedule.At(mid)
-		if s.Hold.WonEnd.IsZero() || next.Start.Before(s.Hold.WonEnd) || !mid.Before(x.m.abandoned(next)) {
-			next = x.m.Schedule.Next(mid)
-		}
-		switch waits := s.Bid.Stage == Aiming; {
-		case waits && next.Start.Before(s.Bid.Slot.Start) && !next.Start.Before(s.Hold.WonEnd) && !next.Start.Equal(s.Bid.SkipSlot):
-			x.target(next)
-		case waits && next == s.Bid.Slot && !s.Bid.Lands && s.Bid.Awaited == 0 && (s.Bid.Role == Claimant || s.Bid.Role == Standby):
-			x.again() // Its turn counts from what the time was taken for, unless it waits for a record.
-		}
+		x.recheck()
 	}
 	if mid.Before(x.m.leaves(s)) || x.m.Single && s.Bid.Slot == s.Bid.First && mid.Before(s.Bid.Slot.End) {
 		return // (A single claim takes the rest of its slot, however little, and no other.)
@@ -104,22 +97,55 @@ func (x *step) aim() {
 	x.target(next)
 }
 
+// recheck turns a bid that waits back to the slot whose time it is: a jump that was taken back may have turned
+// it to a slot far ahead.
+func (x *step) recheck() {
+	s, mid := x.s, x.at.Now.Mid()
+	s.Bid.Recheck = 0
+	if s.Bid.Stage != Aiming {
+		return
+	}
+	next := x.m.Schedule.At(mid)
+	if s.Hold.WonEnd.IsZero() || next.Start.Before(s.Hold.WonEnd) || !mid.Before(x.m.abandoned(next)) {
+		next = x.m.Schedule.Next(mid)
+	}
+	switch {
+	case next.Start.Before(s.Bid.Slot.Start) && !next.Start.Before(s.Hold.WonEnd) && !next.Start.Equal(s.Bid.SkipSlot):
+		x.target(next)
+	case next == s.Bid.Slot && !s.Bid.Lands && s.Bid.Awaited == 0 && (s.Bid.Role == Claimant || s.Bid.Role == Standby):
+		x.again() // Its turn counts from what the time was taken for, unless it waits for a record.
+	}
+}
+
 // drifted reports that the slot in which the worker starts is not known well enough to
 // aim: its client has had no worker for a while.
 func (f facts) drifted() bool {
 	return f.m.Rules.Samples&IfIdle != 0 && f.s.Bid.Slot.IsZero() && f.at.Age > freshToClaim(f.m.lead(f.m.Schedule.Next(f.at.Now.Mid())))
 }
 
-// enter begins with the slot in which the worker starts, or with the one after it.
+// enter begins with the slot in which the worker starts, or with the one after it. A fleet that starts
+// at one time takes the slot in the order of the turns; a single claim is for now.
 func (x *step) enter() {
 	b, mid := &x.s.Bid, x.at.Now.Mid()
-	entry := x.m.Rules.Entry(x.m.JoinMidSlot, x.m.Group)
+	entry, now := x.m.Rules.Entry(x.m.Joins, x.m.Group), x.m.Schedule.At(mid)
+	if entry == AtOnce && !x.m.Single && !mid.Before(x.m.abandoned(now)) {
+		entry = FromNext
+	}
+	b.Late = now.Start
+	if x.m.Once && entry != FromNext && x.m.Rules.MayStart(mid, x.m.startBy(now)) {
+		b.Late = now.Start.Add(-1) // It is there in time for this one.
+	}
 	if entry == FromNext {
-		x.target(x.m.Schedule.Next(mid))
+		b.First = x.m.Schedule.Next(mid)
+		x.target(b.First)
 		return
 	}
-	b.Slot = x.m.Schedule.At(mid)
-	b.First = b.Slot
+	b.First = now
+	if entry == AtOnce && !x.m.Single {
+		x.target(now)
+		return
+	}
+	b.Slot = now
 	if entry == AsMember {
 		b.Role = Joiner
 	}
@@ -256,25 +282,48 @@ func (x *step) readHead() {
 	x.ask(ReadingHead, ReadHead{limit})
 }
 
-// miss reports that the bid's slot, and all up to until, were missed, unless they are
+// miss reports that the bid's slot, and all up to until, were missed, unless the first is
 // not the worker's to miss.
 func (x *step) miss(until time.Time) {
 	s := x.s
-	if s.Bid.Role != Claimant {
+	slot := s.Bid.Slot
+	if s.Bid.Role != Claimant && (x.m.Single || !s.Hold.WonSlot.Equal(slot.End)) {
+		return // It stood by, and others may have the slots that it knows nothing of.
+	}
+	if s.Bid.Role != Claimant || !x.m.Single && !slot.Start.After(s.Bid.Late) {
+		if slot = x.m.Schedule.Next(slot.Start); !slot.Start.Before(until) {
+			return // It had it, or another one, or it only came too late for it.
+		}
+	}
+	x.tellMissed(slot, until, x.whyMissed())
+}
+
+// tellMissed reports slots that were missed; those of a job once.
+func (x *step) tellMissed(slot slots.Slot, until time.Time, why Reason) {
+	v := &x.s.View
+	if x.m.Once && !slot.Start.After(v.Missed) {
 		return
 	}
-	why := s.Bid.MissReason
-	switch {
-	case s.Hold.overrunning() && s.Hold.Overran:
-		why = Overrunning
-	case why == 0 && s.Retries.Failures > 0:
-		why = s.Retries.why()
-	case why == 0 && x.m.unfitFor(s, Claiming):
-		why = Ineligible
-	case why == 0:
-		why = TooLate
+	v.Missed = x.m.Schedule.At(until.Add(-1)).Start
+	x.note(Note{What: Missed, Slot: slot, Until: until, Why: why})
+}
+
+// whyMissed is why the bid's slot is missed.
+func (f facts) whyMissed() Reason {
+	s := f.s
+	switch why := s.Bid.MissReason; {
+	case s.Hold.overrunning() && s.Hold.Overran, s.Triggers.Beside:
+		return Overrunning
+	case why != 0:
+		return why
+	case s.Retries.Failures > 0:
+		return s.Retries.why()
+	case f.m.unfitFor(s, Claiming), f.m.Checks && s.Eligibility.Looked.Equal(s.Bid.Slot.Start):
+		return Ineligible
+	case s.Bid.Outage && f.pastStart():
+		return Unreachable
 	}
-	x.note(Note{What: Missed, Slot: s.Bid.Slot, Until: until, Why: why})
+	return TooLate
 }
 
 // scheduleNext turns to what comes after a window of one's own: the next window of

@@ -37,6 +37,7 @@ func (c *Clock) unsettled() bool { return c.Settled < c.Epoch }
 // clock takes notice of what happened to the time line.
 func (x *step) clock() {
 	c := &x.s.Clock
+	x.history()
 	if x.at.Epoch > c.Epoch {
 		c.Epoch, c.SettleAt, c.SettleBy, c.SettleSeq, c.Reread = x.at.Epoch, time.Time{}, 0, 0, false
 		x.forgo()
@@ -58,6 +59,9 @@ func (x *step) clock() {
 		c.SampleBy = x.at.Local - x.at.Age + sampleEvery
 	} else if x.m.Rules.Samples&IfAhead != 0 && x.ahead() {
 		c.SampleBy = x.at.Local - x.at.Age + max(sampleEvery, min(x.m.Schedule.At(x.at.Now.Mid()).Length(), x.nearSlot().Length()))
+	}
+	if by := x.nameBy(); by > 0 && (c.SampleBy == 0 || by < c.SampleBy) {
+		c.SampleBy = by
 	}
 	switch {
 	case !c.unsettled() || !x.m.Rules.Settled(x.at, *c):
@@ -100,7 +104,7 @@ func (x *step) settle(head store.Record, below []store.Record) {
 	if c.SettleSeq != head.Seq {
 		c.SettleSeq, c.Reread = head.Seq, false
 	}
-	c.SettleAt, c.SettleBy = head.WindowEnd, x.at.Began+x.outlasting(append([]store.Record{head}, below...), x.m.Rules.Longest)
+	c.SettleAt, c.SettleBy = head.WindowEnd, x.at.Began+drifted(x.m.Rules.Outlasting(append([]store.Record{head}, below...), min(x.s.Bid.Slot.Length(), x.m.Rules.Longest)))
 	switch {
 	case head.Seq == 0:
 		c.SettleAt = x.at.Now.Earliest

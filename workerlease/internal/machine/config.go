@@ -27,17 +27,23 @@ type Config struct {
 	Once         bool          // the work of each slot is done once
 	MaxAttempts  int           // at a slot, by all workers together; 0: no limit
 	MinRetry     time.Duration // from a failed attempt to the next one; it doubles with each
-	RunMissed    bool          // a slot that nobody did is done in the next one
+	StartWithin  time.Duration // how late the first attempt at a slot may begin; 0: as long as the slot lasts; or DefaultStart
+	Finishes     bool          // a run that its slot is too short for goes on into the next ones
+	Timeout      time.Duration // of a run; 0: none
+	CatchUp      CatchUp       // missed slots that are run late
+	CatchUpFrom  time.Duration // how long ago such a slot may have started; 0: a day, or the length of the slot
+	Joins        bool          // a worker that starts takes what is left of the slot, if nobody has it
 	Single       bool          // the worker contends only for the slot in which it starts
 	MinBackoff   time.Duration
 	MaxBackoff   time.Duration
-	JoinMidSlot  bool
 	Checks       bool          // there is a check of the user's, which takes up to CheckTimeout
 	CheckEvery   time.Duration // is how long its answer counts
 	CheckTimeout time.Duration
 	KeepsUnfit   bool          // a holder that is no longer fit works on
 	Stall        time.Duration // a holder whose code shows no progress for so long steps down; 0: none does
 	Retention    time.Duration
+	Trigger      Trigger // whose run the machine claims
+	Follows      bool    // the store compares the record below the one that is appended
 	Worker       store.Worker
 	Metadata     string
 }
@@ -63,3 +69,13 @@ func (c *Config) opens(slot slots.Slot) time.Time { return slot.Start.Add(-c.lea
 func (c *Config) identity(claim string) Identity {
 	return Identity{Claim: claim, InstanceID: c.InstanceID, Group: c.Group}
 }
+
+// CatchUp is which missed slots are run late.
+type CatchUp int
+
+// The missed slots that are run late, as in workerlease.CatchUp.
+const (
+	CatchUpNone CatchUp = iota
+	CatchUpNewest
+	CatchUpAll
+)

@@ -10,13 +10,14 @@ import (
 
 // Closing is what is to be recorded of a slot whose work has ended by itself.
 type Closing struct {
-	Claim     string        // of the term under which the work was done
-	DoneUntil time.Time     // the end of the slot that is done; zero: none is
-	Outcome   string        // Metadata of the record that says so
-	Release   bool          // others may try
-	Unbegun   bool          // and no code ran under the term
-	Until     time.Duration // the local reading up to which a worker that stops tries to record it
-	Empty     int           // how often the ledger has looked empty
+	Claim   string        // of the term under which the work was done
+	Done    slots.Slot    // the slot that is done; zero: none is
+	Work    slots.Slot    // the slot whose work that was
+	Outcome string        // Metadata of the record that says so
+	Release bool          // others may try
+	Unbegun bool          // and no code ran under the term
+	Until   time.Duration // the local reading up to which a worker that stops tries to record it
+	Empty   int           // how often the ledger has looked empty
 }
 
 // closeLate is how long at least a worker that stops tries to record that work is done.
@@ -48,20 +49,28 @@ func (x *step) finished(e Finished) {
 		c.Claim, c.Release, c.Unbegun = t.Claim, c.Release || !e.Done, false
 	}
 	if e.Done {
-		c.DoneUntil, c.Outcome = slot.End, x.outcome(t, slot, false, true, e.Work).Metadata()
+		c.Outcome = x.outcome(t, slot, false, true, e.Work).Metadata()
+		c.Work, slot = slot, x.doneBy(t)
+		c.Done, c.Release = slot, c.Release || x.m.Once && (t.endsLater() || !x.m.Trigger.IsZero())
 		x.works()
-	} else {
+	} else if !e.GivesBack {
 		x.report(t, slot, true, true, e.Work)
 		x.troubled(slot, CodeFailed)
 	}
-	if e.Done || !x.m.Once {
+	switch {
+	case e.Done, !x.m.Once && e.GivesBack:
 		s.Bid.SkipSlot = slot.Start
-	} else {
+	case !x.m.Once:
+		x.yield(slot)
+	default:
 		s.Bid.YieldSlot = slot.Start
+		if t.Missed {
+			s.Bid.YieldSlot = x.within(t).Start // in which the next attempt may come
+		}
 	}
 	if s.Hold.holding() {
 		why := CodeFailed
-		if e.Done {
+		if e.Done || e.GivesBack {
 			why = CodeDone
 		}
 		x.expire(why)
@@ -74,14 +83,14 @@ func (f facts) closing() bool {
 	if f.s.Stopping && f.at.Local >= c.Until {
 		return false
 	}
-	return !c.DoneUntil.IsZero() || c.Release && (c.Unbegun || !f.m.awaits(f.s, Releasing))
+	return !c.Done.IsZero() || c.Release && (c.Unbegun || !f.m.awaits(f.s, Releasing))
 }
 
 // recording reports that what is under way, or comes next, is to record that work is done. That
 // changes no term, so it need not wait until the time is known; and others wait only for so long
 // before they run the work again.
 func (f facts) recording() bool {
-	if f.m.Rules.InDoubt&Recording == 0 || f.s.Closing.DoneUntil.IsZero() || !f.closing() {
+	if f.m.Rules.InDoubt&Recording == 0 || f.s.Closing.Done.IsZero() || !f.closing() {
 		return false
 	}
 	poisoned := f.s.View.Watch.Seq != 0 // That has to be superseded first.
@@ -102,27 +111,31 @@ func (x *step) closeSlot(head store.Record) bool {
 		x.backOff(nil)
 		return false
 	}
-	if !c.DoneUntil.IsZero() {
-		if s.View.Carried.DoneUntil.Before(c.DoneUntil) {
+	if !c.Done.IsZero() {
+		if head.Claim != c.Claim {
+			c.Done = x.m.Rules.DoneAfter(c.Work, c.Done, head, x.m.Schedule)
+		}
+		if !x.m.IsDone(s.View.Carried, c.Done) || x.takenBack(head) {
 			s.Bid.send(x.done(head), head)
 			return true
 		}
-		x.noteDone(head, c.DoneUntil) // Recorded by an append of unknown outcome, or by another worker.
-		c.DoneUntil = time.Time{}
+		x.noteDone(head, c.Work) // Recorded by an append of unknown outcome, or by another worker.
+		c.Done = slots.Slot{}
 	}
 	if !c.Release || !c.Unbegun && x.m.awaits(s, Releasing) {
 		return false
 	}
-	claim, unbegun := c.Claim, c.Unbegun
+	claim := c.Claim
 	*c = Closing{}
 	if !x.releasable(head, claim) {
+		_, granted := x.m.Rules.Granted(head)
+		if another := granted && head.Claim != claim && head.SlotStart.Equal(s.Hold.Freed.Start); another && s.Hold.FreedLate > 0 {
+			s.Hold.Freed = slots.Slot{} // That worker says what comes of it.
+		}
 		x.dropFreed() // It isn't free by this worker's doing.
 		return false
 	}
 	x.release(head)
-	if unbegun {
-		s.Bid.Record.Attempt = max(0, s.Bid.Record.Attempt-1)
-	}
 	return true
 }
 
@@ -132,8 +145,8 @@ func (x *step) closeSlot(head store.Record) bool {
 func (x *step) tryAgain(released store.Record) bool {
 	s, left := x.s, x.s.Hold.Left
 	opens := x.m.opens(x.m.Schedule.Next(left.Slot.Start))
-	failed := x.m.Once && released.Claim == left.Claim && s.Bid.YieldSlot.Equal(left.Slot.Start)
-	if !failed || s.Stopping || s.Hold.WonEnd.Before(opens) {
+	failed := (x.m.Once || s.Hold.Freed.IsZero()) && released.Claim == left.Claim && s.Bid.YieldSlot.Equal(left.Slot.Start)
+	if !failed || !x.at.Now.Mid().Before(left.Slot.End) || s.Stopping || s.Hold.WonEnd.Before(opens) {
 		return false
 	}
 	s.Hold.WonEnd = released.WindowEnd
@@ -146,11 +159,11 @@ func (x *step) tryAgain(released store.Record) bool {
 	return true
 }
 
-// postpone waits for the next attempt at a slot.
-func (x *step) postpone(until time.Time) {
+// postpone waits for the next attempt at a slot. A single claim is told so, even if that is due after the slot.
+func (x *step) postpone(until time.Time, slot slots.Slot) {
 	b := &x.s.Bid
-	if until.Before(b.Slot.End) {
-		x.note(Note{What: Postponed, Slot: b.Slot, Until: until, Count: x.s.View.Carried.Attempt})
+	if x.m.Single || until.Before(b.Slot.End) {
+		x.note(Note{What: Postponed, Slot: slot, Until: until, Count: x.s.View.Carried.Attempt})
 	}
 	b.wait(until.Add(x.turn(false)), timeline.Earliest)
 }
@@ -166,29 +179,35 @@ func (x *step) doneStored(r store.Record) {
 		return
 	}
 	x.observeRecord(r)
-	x.noteDone(r, r.DoneUntil)
-	if !r.DoneUntil.Before(s.Closing.DoneUntil) {
-		s.Closing.DoneUntil = time.Time{}
+	slot := s.View.Carried.DoneSlot()
+	if o, told := r.Outcome(); told {
+		slot = slots.Slot{Start: o.SlotStart, End: o.SlotEnd}
+	}
+	x.noteDone(r, slot)
+	if x.m.IsDone(s.View.Carried, s.Closing.Done) || r.Metadata == s.Closing.Outcome { // To say it once more would change nothing.
+		s.Closing.Done = slots.Slot{}
 	}
 	x.moveUp(r)
 	x.reread()
 }
 
-// noteDone reports a record by which the slot that ends at a time is done.
-func (x *step) noteDone(r store.Record, end time.Time) {
-	x.note(Note{What: SlotDone, Slot: x.m.Schedule.At(end.Add(-1)), Record: r})
+// noteDone reports a record by which the work of a slot is done. It may name a later one that was skipped for it.
+func (x *step) noteDone(r store.Record, slot slots.Slot) {
+	x.note(Note{What: SlotDone, Slot: slot, Record: r})
 }
 
 // done makes the record that says that work is done, and what came of it.
 func (f facts) done(head store.Record) store.Record {
 	r := f.m.Rules.Repeat(f.stamped(store.KindDone, head.Seq+1), head)
-	r.DoneUntil = later(r.DoneUntil, f.s.Closing.DoneUntil)
 	r.Metadata = f.s.Closing.Outcome
+	if f.m.Trigger.IsZero() {
+		f.sayDone(&r, f.s.Closing.Done)
+	}
+	f.settles(&r)
 	return r
 }
 
-// isDone compares the end of the slot with the end of the work that is done: slots of
-// another schedule that lie before that are covered as well.
-func isDone(head Carried, slot slots.Slot) bool {
-	return !head.DoneUntil.IsZero() && !slot.End.After(head.DoneUntil)
+// sayDone makes a record say that a slot is done. For earlier versions DoneUntil never goes back.
+func (f facts) sayDone(r *store.Record, slot slots.Slot) {
+	r.DoneUntil, r.Done = later(r.DoneUntil, slot.End), f.m.doneSlot(slot).String()
 }

@@ -52,7 +52,7 @@ func (f facts) waitsForAnswer() bool {
 
 // keepsLease reports that the bid may go on with a lease that is kept whatever the check says.
 func (m *Machine) keepsLease(s *State) bool {
-	return m.KeepsUnfit && m.Continuous && s.Hold.Held.Own && s.Hold.Held.End.Equal(s.Bid.Slot.Start)
+	return m.KeepsUnfit && (m.Continuous || m.Once && m.Finishes) && s.Hold.Held.Own && s.Hold.Held.End.Equal(s.Bid.Slot.Start)
 }
 
 // looksLater puts off the look of a worker that isn't fit to when the others have had their turns.

@@ -24,10 +24,14 @@ type Moment struct {
 	// at which the epoch began.
 	Epoch, Jumps int
 	Began        time.Duration
+	// History is the newest name of the store's history; empty if there is none.
+	History string
 	// Single reports that Now comes from a single sample.
 	Single bool
 	// InQuestion reports that samples contradict one another, which further ones decide.
 	InQuestion bool
+	// Beside reports that the user's code still runs for a trigger whose lease has ended.
+	Beside bool
 	// Lapsed is the reason why the context of the lease that is held has already ended,
 	// if it has.
 	Lapsed Reason
@@ -89,8 +93,9 @@ type (
 	// Finished: the user's code has ended by itself, because its work for the slot is
 	// done or because of an error.
 	Finished struct {
-		Done bool
-		Work Work
+		Done      bool
+		GivesBack bool // it is neither done nor has it failed
+		Work      Work
 	}
 	// Rested: the user's code has nothing more to do in this slot. It is to be called
 	// again in the next one, if the lease goes on into it.
@@ -100,8 +105,8 @@ type (
 		Claim string
 		Work  Work
 	}
-	// Worked: the user's code has ended under the lease of a claim, and that closes no slot: it was
-	// work to be done late, or has failed after its lease.
+	// Worked: the user's code has ended under the lease of a claim, and that closes no slot: it has
+	// failed after its lease.
 	Worked struct {
 		Claim  string
 		Failed bool
@@ -162,8 +167,8 @@ type (
 	ReadHead struct{ Limit int }
 	// ReadRecord: read one key.
 	ReadRecord struct{ Seq int64 }
-	// Append: append a record.
-	Append struct{ Record store.Record }
+	// Append: append a record, if Prev is still the one below it, unless Prev is the zero Record.
+	Append struct{ Record, Prev store.Record }
 	// Trim: delete records below a Seq.
 	Trim struct{ Before int64 }
 	// Sight: record that poison was seen since a time, unless a sighting of it is recorded.
@@ -250,16 +255,23 @@ const (
 	Drained
 	// Ordered: an operator has asked for the release, or prefers another worker.
 	Ordered
+	// WentBack: the store has lost records, and others may work under them.
+	WentBack
+	// TimedOut: the user's code ran for longer than it may.
+	TimedOut
+	// Unattended: no worker was there when the slot's work could begin.
+	Unattended
 )
 
 // String names the reason.
 func (r Reason) String() string {
-	if r < WindowEnded || r > Ordered {
+	if r < WindowEnded || r > Unattended {
 		return "unknown"
 	}
 	return [...]string{
 		"window ended", "stopped", "clock jumped", "panicked", "record vanished", "done", "failed", "ineligible", "no progress",
-		"store unreachable", "too late", "overrun", "poison", "access denied", "refused by the store", "paused", "drained", "asked to release",
+		"store unreachable", "too late", "overrun", "poison", "access denied", "refused by the store", "paused", "drained", "asked to release", "store went back",
+		"timed out", "no worker in time",
 	}[r-1]
 }
 
@@ -293,17 +305,20 @@ const (
 	BecameUnfit
 	BecameFit
 	SteppedBack
+	Forgot
+	Outlasted   // a slot that can't begin, because the work of an earlier one, Of, goes on since Until; Count in a row
+	LostAttempt // another worker, that of Record, has begun the attempt Count at a slot and has gone without a word
 )
 
 // String names the kind.
 func (w What) String() string {
-	if w < Claimed || w > SteppedBack {
+	if w < Claimed || w > LostAttempt {
 		return "unknown"
 	}
 	return [...]string{
 		"claimed", "joined", "lost", "allocated", "expired", "missed", "released", "overrun",
 		"conflict", "unknown", "failed", "trimmed", "poison", "reset", "mismatch", "vanished", "extended",
-		"done", "exhausted", "postponed", "resting", "blocked", "ineligible", "eligible", "stepped back",
+		"done", "exhausted", "postponed", "resting", "blocked", "ineligible", "eligible", "stepped back", "forgot", "skipped", "attempt lost",
 	}[w-1]
 }
 
@@ -311,7 +326,8 @@ func (w What) String() string {
 type Note struct {
 	What   What
 	Slot   slots.Slot
-	Until  time.Time // Missed: the end of the last slot that was missed; Postponed, Resting, Blocked: when it goes on
+	Of     slots.Slot // Outlasted: the one whose work goes on
+	Until  time.Time  // Missed: the end of the last slot that was missed; Postponed, Resting, Blocked, Forgot: when it goes on
 	Record store.Record
 	Why    Reason
 	Err    error

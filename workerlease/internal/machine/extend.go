@@ -17,7 +17,8 @@ const lookAge = 4 * time.Minute
 // leads reports that the term in force ends where a slot begins, and is to be extended
 // into it before any other worker may claim it.
 func (f facts) leads(slot slots.Slot) bool {
-	return f.m.Continuous && f.m.NoFailback && !f.givesWay() && f.s.Hold.newest().End.Equal(slot.Start)
+	t := f.s.Hold.newest()
+	return t.End.Equal(slot.Start) && (f.m.Continuous && f.m.NoFailback && !f.givesWay() || f.runsOn(t))
 }
 
 // extendNow appends the next window of the slot. If the head was read long ago, it is
@@ -26,18 +27,24 @@ func (x *step) extendNow() {
 	s, now := x.s, x.at.Now
 	t, known := s.Hold.Held, s.View.HeadReadAt
 	s.Bid.Claim = Claim{ID: x.id(), Start: t.End, End: x.m.windowEnd(s.Bid.Slot, t.End), Fixed: known.Fixed, Local: known.Local, Epoch: x.at.Epoch}
-	if t.Seq >= store.MaxSeq || known.Fixed.IsZero() || known.Seq > t.Seq || x.at.Local-known.Local > lookAge/2 || x.mayNotExtend() {
+	stale := x.at.Age > x.m.freshToExtend()
+	if stale && x.byRead() && x.at.Local-known.Local <= lookAge/2 {
+		s.Bid.Claim = Claim{}
+		x.ask(Sampling, Sample{}) // As it would be without the look.
+		return
+	}
+	if t.Seq >= store.MaxSeq || known.Fixed.IsZero() || known.Seq > t.Seq || x.at.Local-known.Local > lookAge/2 || x.mayNotExtend() || x.looksBelow() {
 		s.Bid.Claim.Fixed, s.Bid.Claim.Local = now.Earliest, x.at.Local
 		x.readHead()
 		return
 	}
-	if x.at.Age > x.m.freshToExtend() {
+	if stale {
 		s.Bid.Claim = Claim{}
 		x.ask(Sampling, Sample{})
 		return
 	}
 	s.View.ReadAt, s.Bid.ReadEpoch = ReadAt(now), s.Clock.Epoch
-	s.Bid.send(x.extension(t, t.Seq), t.record())
+	s.Bid.send(x.extension(t, t.Seq), t.record(x.m.WorkerType, x.m.InstanceID))
 	x.send()
 }
 

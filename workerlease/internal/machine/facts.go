@@ -3,6 +3,7 @@ package machine
 import (
 	"time"
 
+	"github.com/slotlease/slotlease/internal/ledger"
 	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease/internal/timeline"
@@ -14,6 +15,11 @@ type facts struct {
 	m  *Machine
 	s  *State
 	at Moment
+}
+
+// ledger reads records by what is known of store time.
+func (f facts) ledger() ledger.Reader {
+	return ledger.Reader{Rules: &f.m.Rules.Rules, Latest: f.at.Newest.Latest}
 }
 
 // aged reports that the claim is too old to be worked under, or was made by a clock that
@@ -43,14 +49,14 @@ func (f facts) due() bool {
 // extended.
 func (f facts) goesOn(head store.Record) bool {
 	held := f.s.Hold.Held
-	return (f.m.Failover > 0 || f.m.Continuous) && held.Own && f.m.Rules.Extend(held, head, f.m.identity(held.Claim))
+	return (f.m.Failover > 0 || f.m.Continuous || f.runsOn(held)) && held.Own && f.m.Rules.Extend(held, head, f.m.identity(held.Claim))
 }
 
 // extendable reports that the claim is for what comes after the term held. Without
-// Continuous, the next slot is another term.
+// Continuous, the next slot is another term, unless work goes on into it.
 func (f facts) extendable(head store.Record) bool {
 	b, end := &f.s.Bid, f.s.Hold.Held.End
-	return head.WindowEnd.Equal(end) && b.Claim.End.After(end) && (f.m.Continuous || end.After(b.Slot.Start))
+	return head.WindowEnd.Equal(end) && b.Claim.End.After(end) && (f.m.Continuous || f.runsOn(f.s.Hold.Held) || end.After(b.Slot.Start))
 }
 
 // joinable reports that the head grants one's own group a window that is of use here:
@@ -62,11 +68,14 @@ func (f facts) joinable(head store.Record) bool {
 		!f.s.Hold.knows(head.Claim)
 }
 
-// inTheWay reports that the head is a claim of one's own which came to nothing, reaches
-// into the slot, and can be released.
+// inTheWay reports that the head is a claim of one's own which came to nothing, and can be released: it reaches
+// into the slot, or counts as an attempt that never began.
 func (f facts) inTheWay(head store.Record) bool {
-	void := f.s.Bid.VoidClaim
-	return head.WindowEnd.After(f.s.Bid.Slot.Start) && f.unused(void) && f.releasable(head, void)
+	void, reaches := f.s.Bid.VoidClaim, head.WindowEnd.After(f.s.Bid.Slot.Start)
+	if f.uncounts(head) {
+		void, reaches = head.Claim, true
+	}
+	return reaches && f.unused(void) && f.releasable(head, void)
 }
 
 // unused reports that nobody works under a claim in the head, or will.
@@ -84,8 +93,8 @@ func (f facts) exhausted(slot slots.Slot) bool {
 // reached lately: a worker that has done it may not have been able to record that yet. It
 // gets the time once, or a connection that breaks in each wait would make that endless.
 func (f facts) mayBeDone(head store.Record) bool {
-	attempt := f.s.View.Carried.attempt(f.s.Bid.Slot)
-	return f.m.Rules.Defers && f.s.Bid.Outage && attempt > 1 && attempt != f.s.Bid.Awaited && head.Kind != store.KindRelease
+	attempt := f.s.View.Carried.attempt(f.workAfter(head))
+	return f.m.Rules.Defers && f.s.Bid.Outage && attempt > 1 && attempt != f.s.Bid.Awaited && !f.m.Rules.GivenBack(head)
 }
 
 // retryAt is the time before which a slot is not tried again after a head that gave it
@@ -93,9 +102,9 @@ func (f facts) mayBeDone(head store.Record) bool {
 // may have been given back because its worker was stopped; so the second one, by another
 // worker, comes at once.
 func (f facts) retryAt(head store.Record) time.Time {
-	slot := f.s.Bid.Slot
+	slot := f.workAfter(head)
 	failed := f.s.View.Carried.attempt(slot) - 1
-	if !f.m.Once || head.Kind != store.KindRelease || failed < 1 || failed == 1 && !f.s.Bid.yields() {
+	if slot.IsZero() || !f.m.Once || !f.m.Rules.GivenBack(head) || failed < 1 || failed == 1 && !f.s.Bid.yields() {
 		return time.Time{}
 	}
 	return head.WindowEnd.Add(f.m.Rules.Retry(f.m.MinRetry, failed, slot.Length()))
@@ -104,23 +113,6 @@ func (f facts) retryAt(head store.Record) time.Time {
 // retry doubles the wait with each attempt, up to an eighth of the slot.
 func retry(least time.Duration, failed int, slot time.Duration) time.Duration {
 	return min(least<<min(failed-1, 20), slot/8)
-}
-
-// missed is the slot before one, if nobody has done its work and it is to be done
-// late.
-func (f facts) missed(slot slots.Slot) slots.Slot {
-	before := f.m.Schedule.At(slot.Start.Add(-1))
-	done := f.s.View.Carried.DoneUntil
-	if !f.m.RunMissed || done.IsZero() || !done.Before(before.End) || f.exhausted(before) {
-		return slots.Slot{}
-	}
-	return before
-}
-
-// undecided reports that the claim has to wait until the slot before is over, because
-// whether that was missed depends on it.
-func (f facts) undecided() bool {
-	return !f.missed(f.s.Bid.Slot).IsZero() && f.at.Now.Earliest.Before(f.s.Bid.Slot.Start)
 }
 
 // inDoubt reports that the bid's slot, which is free from a time on, is not to be turned away from,
@@ -138,6 +130,16 @@ func (f facts) inDoubt(free time.Time) bool {
 func (f facts) worth(start, end time.Time) bool {
 	start = later(start, f.at.Now.Earliest)
 	return start.Add(MinWindow(f.at.Now.Uncertainty(), f.m.Margin)).Before(end)
+}
+
+// outlivedClaim reports that the window that is claimed has ended, and that one which is claimed now leaves time to work.
+func (f facts) outlivedClaim() bool {
+	b, now := &f.s.Bid, f.at.Now
+	if now.Earliest.Before(b.Claim.End) {
+		return false
+	}
+	start := later(b.Slot.Start, ceil(now.Latest))
+	return f.worth(start, f.m.windowEnd(b.Slot, start))
 }
 
 // worthIfKnown reports the same if the time were known well.

@@ -113,7 +113,7 @@ func TestContradicts(t *testing.T) {
 // was not known. The head is read before anything is sent again: what was known of it is out of date.
 func TestAnExtensionIsNotSentAgainWhereAnotherRecordStands(t *testing.T) {
 	c := plain()
-	c.Schedule, c.Failover, c.JoinMidSlot = slots.Must(slots.Every(24*time.Hour)), 8*time.Hour, true
+	c.Schedule, c.Failover, c.Joins = slots.Must(slots.Every(24*time.Hour)), 8*time.Hour, true
 	w := newWorld(c)
 	goOn := func() {
 		if err := w.goOn(); err != nil {

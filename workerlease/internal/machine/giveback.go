@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/slotlease/slotlease/slots"
+	"github.com/slotlease/slotlease/workerlease/internal/timeline"
 )
 
 // This file gives back what a worker has won and doesn't use: the rest of a term that a
@@ -16,13 +17,13 @@ import (
 // is done goes first.
 func (x *step) giveBack(t Term, unbegun bool) (ok bool) {
 	s := x.s
-	if !t.Own || x.m.Group != "" || s.Stopping || !s.Closing.DoneUntil.IsZero() {
+	if !t.Own || x.m.Group != "" || s.Stopping || !s.Closing.Done.IsZero() {
 		return false
 	}
 	rest := t.End.Sub(x.at.Now.Mid())
 	s.Closing = Closing{Claim: t.Claim, Release: true, Unbegun: unbegun, Until: x.at.Local + max(rest, closeLate)}
 	if !x.m.Single {
-		s.Hold.Freed = t.Slot
+		s.Hold.Freed, s.Hold.FreedLate = x.within(t), 0
 	}
 	return true
 }
@@ -67,17 +68,20 @@ func (x *step) dropFreed() {
 	slot := h.Freed
 	h.Freed = slots.Slot{}
 	overran := h.overrunning() && h.Overran
-	if slot.IsZero() || slot == h.Left.Slot && !overran {
+	begun := (slot == h.Left.Slot || h.Left.Missed) && h.Left.Claim != x.s.Bid.Unbegun.Claim
+	if slot.IsZero() || begun && !overran {
 		return
 	}
 	why := ClockJumped
 	switch {
 	case h.Overran:
 		why = Overrunning
+	case h.FreedLate > 0:
+		why = TooLate
 	case x.m.unfitFor(x.s, Beginning):
 		why = Ineligible
 	}
-	x.note(Note{What: Missed, Slot: slot, Until: slot.End, Why: why})
+	x.tellMissed(slot, slot.End, why)
 }
 
 // reclaim turns to the slot whose rest was given back, and reports whether it did so. It waits
@@ -97,6 +101,32 @@ func (x *step) reclaim() bool {
 		return false
 	}
 	s.Hold.Freed = slots.Slot{}
+	if s.Bid.YieldSlot.Equal(slot.Start) && x.at.Now.Earliest.Before(s.Bid.YieldUntil) {
+		s.Bid.Slot = slot
+		s.Bid.drop()
+		if x.standBy(x.at.Now.Earliest) {
+			return true
+		}
+	}
+	if s.Hold.FreedLate > 0 {
+		s.Bid.Role = Claimant // It has begun nothing there, and stands by for nobody.
+	}
 	x.target(slot)
+	if s.Hold.FreedLate > 1 {
+		x.claimsLess(slot)
+	}
 	return true
+}
+
+// claimsLess puts off the claim of a slot whose claims have come too late again and again, each time for longer: the store is slow at
+// them, and each is two records.
+func (x *step) claimsLess(slot slots.Slot) {
+	s := x.s
+	again := x.at.Now.Earliest.Add(x.m.Rules.Again(x.m.lead(slot), s.Hold.FreedLate-1, slot.Length()) + x.turn(false))
+	if again.Before(x.m.abandoned(slot)) {
+		s.Bid.wait(again, timeline.Earliest)
+		return
+	}
+	x.miss(slot.End)
+	x.next()
 }

@@ -2,32 +2,23 @@ package machine
 
 import (
 	"errors"
+	"slices"
 	"time"
 
+	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease/internal/timeline"
 )
 
-// This file is the way of a head that was read, from top to bottom: headRead takes it in,
-// judge decides, and the functions after it are the ways that branch off there. The
-// questions that judge asks are in facts.go, in its order.
+// This file is the way of a head that was read, up to judge, which decides, and the ways that
+// branch off there.
 
 // headRead takes in the newest records of the ledger.
 func (x *step) headRead(e HeadRead) {
 	s := x.s
 	x.telling, s.Report.Looking = s.Report.Looking, false
 	if e.Err != nil {
-		s.Hold.Looking = false
-		if x.telling {
-			x.lookedInVain(e.Err)
-			return
-		}
-		if x.looking() {
-			x.lookFailed(ReadingHead, e.Err)
-			return
-		}
-		x.failed(ReadingHead, e.Err)
-		x.regroup()
+		x.headUnread(e.Err)
 		return
 	}
 	s.Bid.Outage = s.Bid.Outage || s.Retries.Failures > 0
@@ -35,173 +26,88 @@ func (x *step) headRead(e HeadRead) {
 	s.View.ReadAt = ReadAt(x.at.Now)
 	x.hinted, s.Hint.Looking = s.Hint.Looking, false
 	records, enough := x.reachable(x.readable(e.Records))
-	if !enough || x.hidesGrant(records) || x.hidesTerm(records) {
-		s.Report.Looking = x.telling
-		x.readHead()
+	if !enough || x.hidesGrant(records) {
+		x.readOn()
 		return
 	}
-	if x.overridden(records) && s.Bid.Role == Extender && !s.Hold.Looking && !s.Stopping {
+	if x.overridden(records) && x.maySwitch() {
 		x.again()
 		return
 	}
 	x.checkLastGrant(records)
-	obeyed := x.defect(records) == nil
-	var head store.Record // The zero Record is an empty ledger.
-	if len(records) > 0 {
-		head, records = records[0], records[1:]
+	if x.hidesKnown(records) {
+		x.readOn()
+		return
 	}
-	if obeyed {
-		x.recount(head, records)
-	}
-	if s.View.HeadReadAt = (ReadTime{}); obeyed && head.Seq >= max(s.Hold.Held.Seq, s.Hold.Next.Seq) { // else the read is stale
-		s.View.HeadReadAt = ReadTime{Fixed: x.at.Now.Earliest, Local: x.at.Local, Seq: head.Seq}
-	}
-	if s.Hold.Looking {
+	x.compare(records)
+	head, below, obeyed := x.takeIn(records)
+	switch {
+	case s.Hold.Looking:
 		if obeyed && head.Orders != "" && head.Seq >= s.Hold.Next.Seq { // A stale one has what was tried and done before.
 			x.observeRecord(head)
 			x.heedOrders()
 		}
 		x.looked(head, obeyed)
-		return
-	}
-	if s.Stopping {
-		// A read from before the stop may come while the user's code still runs.
-		if !x.m.awaits(s, Releasing) {
-			if obeyed {
-				x.observeRecord(head)
+	case s.Stopping && x.m.awaits(s, Releasing): // It was read before the stop, and the user's code still runs.
+	case s.Stopping:
+		if obeyed {
+			x.observeRecord(head)
+		}
+		x.surrender(head, below, obeyed)
+	default:
+		x.settle(head, below)
+		if x.hinted && obeyed {
+			head = x.m.Rules.Hinted(head, x.at.Now)
+			if x.ranOut(head) {
+				return
 			}
-			x.surrender(head, records, obeyed)
 		}
-		return
+		x.judge(head, below)
 	}
-	x.settle(head, records)
-	if x.hinted && obeyed {
-		head = x.m.Rules.Hinted(head, x.at.Now)
-		if x.ranOut(head) {
-			return
-		}
-	}
-	x.judge(head, records)
 }
 
-// judge decides what the head means for the bid; below are older records, if they
-// were read. The first case that applies settles it.
-func (x *step) judge(head store.Record, below []store.Record) {
+// maySwitch reports that the bid for an extension may turn to a claim.
+func (x *step) maySwitch() bool {
 	s := x.s
-	s.View.Rival = Rival{}
-	if x.aged() {
-		x.renewClaim()
-		return
-	}
-	if why := x.defect(append([]store.Record{head}, below...)); why != nil {
-		x.watch(head, below, why)
-		return
-	}
-	s.View.Watch = Watch{}
-	x.observeRecord(head)
-	x.superseded(head, below)
-	x.heedOrders()
-	x.compareSchedule(head)
-	x.lookBlocked(head)
-	if x.closeSlot(head) {
-		return // What has ended is recorded before anything else.
-	}
-	if s.Bid.Claim.ID == "" && !x.telling && s.Report.Key == 0 && x.tellable() && x.room(Appending) {
-		x.telling = true // The head was read for another reason.
-		x.try()
-	}
-	if s.Bid.Claim.ID == "" && x.telling && x.tell(head, below) {
-		return
-	}
-	held, retryAt := s.Hold.Held, x.retryAt(head)
-	granted, group := head.Kind == store.KindGrant, underNotes(head, below)
+	return s.Bid.Role == Extender && !s.Hold.Looking && !s.Stopping
+}
+
+// headUnread takes in that the head can't be read.
+func (x *step) headUnread(err error) {
+	x.s.Hold.Looking = false
 	switch {
-	case s.Bid.Claim.ID == "" && s.Bid.MissReason == Poisoned:
-		x.again() // The poison is gone.
-	case s.Bid.Claim.ID == "":
-		s.Bid.Stage = Aiming // The head was read to close a slot, and there is nothing to record.
-
-	// The worker's own term, or its group's.
-	case x.goesOn(head) && granted && head.WindowEnd.After(held.End):
-		x.confirm(head, true) // The outcome of the extension was unknown until now.
-	case x.goesOn(head) && x.extendable(head) && x.intoNext() && x.heldBack():
-	case x.goesOn(head) && x.extendable(head):
-		s.Bid.send(x.extension(held, head.Seq), head)
-	case granted && x.m.Rules.Mine(head, x.m.identity(s.Bid.Claim.ID)):
-		x.confirm(head, true)
-	case x.joins(group, head):
-		x.confirm(group, false)
-		if group.Seq != head.Seq {
-			x.observeRecord(head) // It has what was said since.
-		}
-	case granted && x.inTheWay(head):
-		x.release(head)
-
-	// The slot is not to be claimed, or not yet.
-	case s.Bid.Role == Joiner:
-		x.next()
-	case x.m.Once && x.m.Rules.IsDone(s.View.Carried, s.Bid.Slot):
-		if s.Bid.Role != Standby && !s.Bid.skips() {
-			x.note(Note{What: Lost, Slot: s.Bid.Slot, Record: head})
-		}
-		x.next()
-	case x.m.Once && x.exhausted(s.Bid.Slot) && x.m.Rules.MayExtend(head, x.at.Now):
-		x.lose(head) // The last attempt may yet succeed.
-	case x.m.Once && x.exhausted(s.Bid.Slot):
-		x.note(Note{What: Exhausted, Slot: s.Bid.Slot, Count: s.View.Carried.Attempt})
-		x.next()
-	case x.m.Once && x.mayBeDone(head):
-		s.Bid.wait(x.at.Now.Earliest.Add(x.m.early()+x.turn(false)), timeline.Earliest)
-		s.Bid.Outage, s.Bid.Awaited = false, s.View.Carried.attempt(s.Bid.Slot)
-	case x.at.Now.Earliest.Before(retryAt):
-		x.postpone(retryAt)
-	case x.undecided():
-		s.Bid.wait(s.Bid.Slot.Start.Add(x.turn(s.Hold.had(s.Bid.Slot, x.m.Once))), timeline.Earliest)
-
+	case x.telling:
+		x.lookedInVain(err)
+	case x.looking():
+		x.lookFailed(ReadingHead, err)
 	default:
-		x.claimAfter(head)
+		x.failed(ReadingHead, err)
+		x.regroup()
 	}
 }
 
-// claimAfter claims the window after the head, if that leaves time to work and
-// nobody may still extend the term before it.
-func (x *step) claimAfter(head store.Record) {
-	s, now := x.s, x.at.Now
-	start := x.m.Rules.Start(s.Bid.Claim, head)
-	soon := start.Add(-x.m.Rules.Ahead / 2)
-	switch {
-	case !s.Bid.Narrowed && x.m.Rules.Samples&IfWide != 0 && !x.worth(start, s.Bid.Claim.End) && x.worthIfKnown(start, s.Bid.Claim.End):
-		s.Bid.Narrowed = true
-		x.ask(Sampling, Sample{}) // The newest sample may have been slow.
-	case !x.worth(start, s.Bid.Claim.End) && head.WindowEnd.After(s.Bid.Slot.Start):
-		x.lose(head)
-	case !x.worth(start, s.Bid.Claim.End) && x.inDoubt(s.Bid.Slot.Start):
-		x.contendLater()
-	case !x.worth(start, s.Bid.Claim.End):
-		x.miss(s.Bid.Slot.End)
-		x.next()
-	case x.mayExtend(start, head):
-		x.lose(head)
-	case x.heldBack():
-	case x.m.Rules.Gap(start, head, now):
-		turn := head.WindowEnd
-		switch {
-		case x.hinted:
-			turn = turn.Add(x.hintTurn(2))
-		case x.m.Failover > 0:
-			turn = turn.Add(x.turn(false)) // All come at once.
-		}
-		s.Bid.wait(turn, timeline.Earliest)
-	case now.Earliest.Before(soon):
-		// The head ends late in the slot, or the time is quite uncertain: a claim that
-		// far ahead could be poison to others. Come again nearer to it.
-		s.Bid.wait(soon, timeline.Earliest)
-	case x.m.unfitFor(s, Claiming):
-		x.again()
-		s.Eligibility.Looked = s.Bid.Slot.Start
-	default:
-		s.Bid.send(x.grant(head, start), head)
+// readOn reads the head again, and more below it, for the same purpose.
+func (x *step) readOn() {
+	x.s.Report.Looking = x.telling
+	x.readHead()
+}
+
+// takeIn splits the records into the head, the zero Record if the ledger is empty, and those below it. It remembers
+// what the head says, if that can be obeyed.
+func (x *step) takeIn(records []store.Record) (head store.Record, below []store.Record, obeyed bool) {
+	s := x.s
+	obeyed = x.ledger().Defect(records) == nil
+	if len(records) > 0 {
+		head, below = records[0], records[1:]
 	}
+	if obeyed {
+		x.know(head)
+		x.recount(head, below)
+	}
+	if s.View.HeadReadAt = (ReadTime{}); obeyed && head.Seq >= max(s.Hold.Held.Seq, s.Hold.Next.Seq) { // else the read is stale
+		s.View.HeadReadAt = ReadTime{Fixed: x.at.Now.Earliest, Local: x.at.Local, Seq: head.Seq}
+	}
+	return head, below, obeyed
 }
 
 // readable leaves out a newest record that has no key, and reports it.
@@ -224,7 +130,7 @@ func (x *step) lookBlocked(head store.Record) {
 	most, block := s.Bid.Slot.End.Add(longBlock), Block{}
 	own := x.m.Rules.Mine(head, x.m.identity(s.Bid.Claim.ID)) || s.Hold.knows(head.Claim) ||
 		head.Claim == s.Hold.Next.Claim || x.m.Rules.Kin(head, x.m.identity(""))
-	switch done := v.Carried.DoneUntil; {
+	switch done := v.Carried.DoneBefore(); {
 	case s.Bid.Slot.IsZero():
 	case !own && head.WindowEnd.After(most):
 		block = Block{Seq: head.Seq, Until: head.WindowEnd}
@@ -237,12 +143,29 @@ func (x *step) lookBlocked(head store.Record) {
 	v.Block = block
 }
 
-// compareSchedule reports a head that was written under another schedule, once.
-func (x *step) compareSchedule(head store.Record) {
-	v, theirs := &x.s.View, head.Schedule
-	if head.Kind == store.KindGrant && theirs != "" && theirs != x.m.Schedule.String() && theirs != v.Mismatch {
-		v.Mismatch = theirs
-		x.note(Note{What: Mismatch, Slot: x.s.Bid.Slot, Record: head})
+// compareSlots reports that the newest grant, or the newest slot that is done, has a slot that this
+// worker doesn't have, once for each schedule.
+func (x *step) compareSlots(head store.Record, below []store.Record) {
+	v, r := &x.s.View, head
+	if !x.m.Trigger.IsZero() {
+		return // Its slot is none of a schedule.
+	}
+	if i := slices.IndexFunc(below, func(r store.Record) bool { return r.Kind == store.KindGrant }); head.Kind != store.KindGrant && i >= 0 {
+		r = below[i]
+	}
+	ours, differs := OtherSlot(x.m.Schedule, r)
+	if done := v.Carried.Done; !differs && elsewhere(done, x.m.Schedule) {
+		r, differs = head, true
+		r.Schedule, r.SlotStart, r.SlotEnd = x.m.Schedule.String(), done.Start, done.End
+		ours = x.m.Schedule.At(done.Start)
+	}
+	if !differs || r.Schedule == "" {
+		return
+	}
+	was := v.Mismatch.Schedule
+	v.Mismatch = Mismatched{Schedule: r.Schedule, Holder: r.InstanceID, Ours: ours, Theirs: slots.Slot{Start: r.SlotStart, End: r.SlotEnd}}
+	if r.Schedule != was {
+		x.note(Note{What: Mismatch, Slot: ours, Record: r})
 	}
 }
 
@@ -258,12 +181,18 @@ func (x *step) confirm(r store.Record, own bool) {
 		x.extended(r)
 		return
 	}
-	t := x.m.Rules.Term(r, own, s.Bid.Slot)
-	if own && r.DoneUntil.Equal(s.Bid.Missed.End) {
-		t.Missed = s.Bid.Missed
+	slot := s.Bid.Slot
+	if own && x.m.Once {
+		slot = slots.Slot{Start: r.SlotStart, End: r.SlotEnd}
 	}
+	t := x.m.Rules.Term(r, own, slot)
+	t.Missed = own && x.m.Once && (slot.Start.Before(s.Bid.Slot.Start) || r.Attempt == 1 && !x.m.Rules.MayStart(r.WindowStart, x.m.startBy(slot)))
 	s.Hold.Next, s.Hold.WonEnd, s.Hold.WonSeq, s.Hold.WonSlot = t, t.End, r.Seq, s.Bid.Slot.End
 	s.Hold.Looked, s.Hold.Narrowed = false, false
+	if own {
+		x.tellDead(s.Bid.Dead)
+		x.tellPassed(s.Bid.Passed)
+	}
 	what := Claimed
 	if !own {
 		what = Joined
@@ -295,9 +224,13 @@ func (x *step) extended(r store.Record) {
 		return
 	}
 	held := &s.Hold.Held
-	held.Seq, held.Slot, held.End = r.Seq, s.Bid.Slot, r.WindowEnd
+	held.Seq, held.Kind, held.End = r.Seq, r.Kind, r.WindowEnd
+	if !x.m.Once {
+		held.Slot = s.Bid.Slot // else it keeps that of its work
+	}
+	s.Hold.WonSlot = s.Bid.Slot.End
 	x.do(Extend{*held})
-	x.note(Note{What: Extended, Slot: s.Bid.Slot, Record: r})
+	x.note(Note{What: Extended, Slot: held.Slot, Record: r})
 	x.rememberGrant(r, true)
 	if s.Stopping {
 		s.Bid.drop()
@@ -319,6 +252,9 @@ func (x *step) rememberGrant(r store.Record, own bool) {
 func (x *step) lose(head store.Record) {
 	s := x.s
 	slot, role := s.Bid.Slot, s.Bid.Role
+	if s.Bid.yields() && !s.Hold.knows(head.Claim) && !x.at.Now.Earliest.Before(s.Bid.YieldUntil) {
+		s.Bid.YieldSlot = time.Time{} // Another has gone first.
+	}
 	over := !head.WindowEnd.After(x.at.Now.Earliest)
 	switch {
 	case !over && x.standBy(head.WindowEnd):
@@ -348,6 +284,9 @@ func (x *step) standBy(end time.Time) bool {
 	from = later(from, now.Earliest).Add(turn)
 	if yield := from.Add(x.m.lead(s.Bid.Slot)); s.Bid.yields() && yield.Before(opens) {
 		from = yield // A worker that has not failed goes first.
+	}
+	if s.Bid.yields() {
+		from = later(from, s.Bid.YieldUntil)
 	}
 	s.Bid.Role = Standby
 	s.Bid.wait(from, timeline.Earliest)

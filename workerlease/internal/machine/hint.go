@@ -53,11 +53,14 @@ func (h *Hint) next() time.Duration {
 	return max(h.Looked+hintGap, h.Spent-(hintBurst-1)*hintEvery)
 }
 
-// MayHeed reports that another hint may matter in a state. The worker waits for the end of another
-// one's window, or the head is being read, which may show that. After one hint a second says no more.
+// MayHeed reports that another hint may matter in a state. The worker waits for others, or the head is
+// being read, which may show that it does. After one hint a second says no more.
 func (m *Machine) MayHeed(s *State) bool {
-	return m.TakesRests() && !s.Hint.Heard && !s.Stopping && s.Bid.Stage != Halted && (s.Pending == ReadingHead || m.waitsForRival(s))
+	return m.TakesRests() && !s.Hint.Heard && !s.Stopping && s.Bid.Stage != Halted && (s.Pending == ReadingHead || m.waitsForOthers(s) || m.attends(s))
 }
+
+// waitsForOthers reports that the bid waits for what another worker, or an operator, may append at any time.
+func (m *Machine) waitsForOthers(s *State) bool { return m.waitsForRival(s) || m.sitsOut(s) }
 
 // TakesRests reports that the worker looks again at a slot that it has lost, and claims what a release
 // leaves of it. Without Failover the next slot is the next chance, whatever a hint says.
@@ -80,18 +83,21 @@ func (x *step) rival(slot slots.Slot, head store.Record) {
 	}
 }
 
-// heed turns to the slot that was lost, to read the head in the order of the turns, if a hint
-// says that this may have changed, and if that is over before claims for the next slot are due. It
+// heed turns to the slot that was lost, or stays with the one that an order keeps the worker from, to
+// read the head in the order of the turns, if a hint says that this may have changed, and if that is over before claims for the next slot are due. It
 // reports whether the time is sampled first: the turns are the shorter the better it is known.
 func (x *step) heed() (samples bool) {
 	s, h := x.s, &x.s.Hint
-	if !h.Heard || !x.m.waitsForRival(s) || !h.Timed && x.at.Local < h.next() {
+	if !h.Heard || !x.m.waitsForOthers(s) || !h.Timed && x.at.Local < h.next() {
 		return false
 	}
 	timed := h.Timed
 	samples = !timed && x.at.Age > hintFresh
 	h.Heard, h.Timed = false, false // What was appended by now is read at the turn.
 	b, slot, mid := &s.Bid, s.View.Rival.Slot, x.at.Now.Mid()
+	if b.Barred {
+		slot = b.Slot
+	}
 	by := x.m.opens(x.m.Schedule.Next(slot.Start))
 	if begins := x.m.begins(s); b.Slot != slot && begins.Before(by) {
 		by = begins
@@ -118,6 +124,10 @@ func (x *step) heed() (samples bool) {
 		h.Heard, h.Timed = true, true
 		x.ask(Sampling, Sample{})
 		return true
+	}
+	if b.Barred {
+		b.sitOut(from)
+		return false
 	}
 	b.Slot, b.Role = slot, Standby
 	b.Outage, b.Awaited, b.Narrowed = false, 0, false
@@ -156,7 +166,8 @@ func (x *step) lookFailed(op Op, err error) {
 // what is released is claimed in the order of looks. It reports whether there is anything to wait for.
 func (x *step) ranOut(head store.Record) bool {
 	b, now := &x.s.Bid, x.at.Now.Earliest
-	if head.Kind != store.KindGrant || b.Role != Standby || head.WindowEnd.After(now) || !head.WindowEnd.After(b.Slot.Start) {
+	_, granted := x.m.Rules.Granted(head)
+	if !granted || x.m.Rules.GivenBack(head) || b.Role != Standby || head.WindowEnd.After(now) || !head.WindowEnd.After(b.Slot.Start) {
 		return false
 	}
 	turn := head.WindowEnd.Add(x.turn(x.s.Hold.WonEnd.Equal(head.WindowEnd)))

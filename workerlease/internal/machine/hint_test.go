@@ -15,7 +15,7 @@ import (
 func waiting(t testing.TB, change func(*world)) *world {
 	t.Helper()
 	c := plain()
-	c.Schedule, c.Failover, c.JoinMidSlot = slots.Must(slots.Every(time.Hour)), 30*time.Minute, true
+	c.Schedule, c.Failover, c.Joins = slots.Must(slots.Every(time.Hour)), 30*time.Minute, true
 	w := newWorld(c)
 	w.local = 24*time.Hour + 2*time.Minute
 	w.ledger[1] = rivals(w, 1, 20*time.Minute)
@@ -24,6 +24,7 @@ func waiting(t testing.TB, change func(*world)) *world {
 	}
 	must(t, w.event(machine.Wake{}))
 	settle(t, w)
+	pass(t, w, 300*time.Millisecond, nil) // up to its turn
 	return w
 }
 

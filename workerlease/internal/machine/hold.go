@@ -10,22 +10,23 @@ import (
 // Term is a window that is known to be one's own, or one's group's, with all that
 // has extended it.
 type Term struct {
-	Seq        int64
+	Seq        int64      // of its newest record
+	Kind       store.Kind // of that: a grant, or bookkeeping above it
 	Slot       slots.Slot
 	Start, End time.Time
 	Token      int64
 	Attempt    int
 	Claim      string
-	Own        bool       // claimed by this worker, not by another of its group
-	Missed     slots.Slot // the slot before, if its work is to be done late
+	Own        bool // claimed by this worker, not by another of its group
+	Missed     bool // its work was not begun in time, and is done late
 }
 
 // IsZero reports whether there is no term.
 func (t Term) IsZero() bool { return t.Seq == 0 }
 
 // record is the newest record of a term of one's own, as far as it is remembered.
-func (t Term) record() store.Record {
-	return store.Record{Seq: t.Seq, Kind: store.KindGrant, Claim: t.Claim, Token: t.Token, WindowStart: t.Start, WindowEnd: t.End}
+func (t Term) record(workerType, instance string) store.Record {
+	return store.Record{WorkerType: workerType, Seq: t.Seq, Kind: t.Kind, InstanceID: instance, Claim: t.Claim, Token: t.Token, WindowStart: t.Start, WindowEnd: t.End}
 }
 
 // Hold is what a worker has won: the term it works under, the one that comes next,
@@ -35,7 +36,8 @@ type Hold struct {
 	Held Term // the user's code works under it
 	Left Term // ended, perhaps before its window did
 
-	Freed slots.Slot // whose rest is given back, to be claimed again; zero: none
+	Freed     slots.Slot // whose rest is given back, to be claimed again; zero: none
+	FreedLate int        // how often in a row that was since it could not begin within its window
 
 	WonEnd  time.Time // end of the newest window that was won or joined, unless it was superseded
 	WonSeq  int64     // of the record of that window
@@ -43,6 +45,9 @@ type Hold struct {
 
 	Narrowed        bool // the time was sampled because it is too uncertain to begin Next
 	Looking, Looked bool // whether Next may begin: the head is being read for it, or was
+
+	Skipped time.Time // start of the newest slot that can't begin because of the work under Held
+	Row     int       // how many did so in a row
 
 	Began   time.Duration // the local reading at which the user's code began
 	Running bool          // the user's code has not returned
@@ -101,7 +106,11 @@ func (x *step) hold() {
 	case x.stalled():
 		x.fault(Work{Error: "no progress for " + x.m.Stall.String()})
 		x.stepDown(Stalled)
+	case x.timedOut():
+		x.fault(Work{Cause: store.TimedOut, Error: "it has run for " + x.m.Config.Timeout.String()})
+		x.stepDown(TimedOut)
 	}
+	x.skipped()
 	if h.holding() && !h.Resume.IsZero() && x.m.Rules.begun(now, h.Resume) {
 		h.Resume, h.Began = time.Time{}, x.at.Local
 		x.s.Eligibility.Progressed = x.at.Local // It needed none until now.
@@ -123,15 +132,12 @@ func (x *step) hold() {
 func (x *step) begin() {
 	h, now := &x.s.Hold, x.at.Now
 	if x.m.Rules.over(now, h.Next.End, x.m.Margin) {
-		why := TooLate
-		if h.overrunning() && h.Overran {
-			why = Overrunning
-		}
-		x.note(Note{What: Missed, Slot: h.Next.Slot, Until: h.Next.Slot.End, Why: why})
+		next := h.Next
 		h.Next = Term{}
+		x.outlast(next)
 		return
 	}
-	if x.giveBackUnfit() {
+	if x.giveBackUnfit() || x.startsLate() {
 		return
 	}
 	if x.narrows() && x.s.Pending == Nothing && !x.backingOff() {
@@ -150,9 +156,30 @@ func (x *step) begin() {
 		return
 	}
 	h.Held, h.Next = h.Next, Term{}
+	x.s.Bid.Unbegun = Unbegun{}
 	x.s.Eligibility.Progressed, x.s.Trouble.Began = x.at.Local, h.Held.Slot.Start
 	h.Running, h.Overran, h.Looked = true, false, false
+	h.Began, h.Skipped, h.Row = x.at.Local, time.Time{}, 0
 	x.do(Allocate{h.Held})
+}
+
+// outlast gives up a term that was won and has not begun, since its window is over: the store may have answered late. The attempt that
+// it counts as is taken back, and what may be left of the slot is claimed anew.
+func (x *step) outlast(t Term) {
+	h := &x.s.Hold
+	late := h.FreedLate + 1
+	if x.m.Once && x.giveBack(t, true) {
+		x.s.Bid.VoidClaim = t.Claim
+		if h.FreedLate = late; !h.Freed.IsZero() && x.at.Now.Mid().Before(x.m.abandoned(h.Freed)) {
+			return
+		}
+		h.Freed = slots.Slot{}
+	}
+	why := TooLate
+	if h.overrunning() && h.Overran {
+		why = Overrunning
+	}
+	x.tellMissed(t.Slot, t.Slot.End, why)
 }
 
 // narrows reports that so much of the slot that was won would be lost to the uncertainty of the
@@ -181,9 +208,9 @@ func (x *step) looked(head store.Record, obeyed bool) {
 	case h.Next.IsZero():
 	case head.Seq < h.Next.Seq:
 		x.backOff(nil)
-	case obeyed && x.m.Rules.IsDone(x.m.Rules.Carry(head), h.Next.Slot):
+	case obeyed && x.m.IsDone(x.m.Rules.Carry(head), h.Next.Slot):
 		x.note(Note{What: Lost, Slot: h.Next.Slot, Record: head})
-		x.noteDone(head, h.Next.Slot.End)
+		x.noteDone(head, h.Next.Slot)
 		x.s.Bid.VoidClaim, h.Next = h.Next.Claim, Term{}
 		x.next()
 	default:
@@ -203,8 +230,12 @@ func (x *step) expire(why Reason) {
 	}
 	switch {
 	case why == CodePanicked || why == Stalled:
-		x.s.Bid.SkipSlot = h.Held.Slot.Start // Others may try.
 		x.troubled(h.Held.Slot, why)
+		if !x.m.Once {
+			x.yield(x.inSlot(h.Held))
+		}
+	case why == Ineligible, why == TimedOut:
+		x.troubled(x.inSlot(h.Held), why)
 	case x.s.Trouble.failed(h.Held.Slot):
 	case why == WindowEnded && !x.m.Once, x.s.Trouble.Began.Before(h.Held.Slot.Start):
 		x.works() // To the end of its slot, or through a slot at least.

@@ -28,7 +28,9 @@ type watcher struct {
 	sent     map[store.Record]bool
 	claims   map[string]machine.Claim
 	ends     map[string]time.Time // by claim, of the grants sent
+	attempts map[string]int       // that they count as
 	worked   map[string]bool
+	skipped  map[string]bool // nothing was begun under it after all
 	released map[string]bool
 	probed   store.Record
 	notes    map[machine.What]int
@@ -36,8 +38,8 @@ type watcher struct {
 
 func newWatcher(m machine.Machine, s machine.State) *watcher {
 	return &watcher{
-		m: m, s: s, sent: map[store.Record]bool{}, claims: map[string]machine.Claim{}, ends: map[string]time.Time{},
-		worked: map[string]bool{}, released: map[string]bool{}, notes: map[machine.What]int{},
+		m: m, s: s, sent: map[store.Record]bool{}, claims: map[string]machine.Claim{}, ends: map[string]time.Time{}, attempts: map[string]int{},
+		worked: map[string]bool{}, skipped: map[string]bool{}, released: map[string]bool{}, notes: map[machine.What]int{},
 	}
 }
 
@@ -127,6 +129,7 @@ func (w *watcher) see(s machine.State, at machine.Moment, e machine.Event) {
 	case machine.Rested:
 		w.rests = w.live
 	case machine.Skipped:
+		w.skipped[s.Hold.Held.Claim] = w.live
 		w.running, w.live = w.running && !w.live, false
 	}
 }
@@ -239,6 +242,7 @@ func (w *watcher) append(before machine.State, at machine.Moment, r store.Record
 	case store.KindGrant:
 		end, again := w.ends[r.Claim]
 		w.ends[r.Claim] = r.WindowEnd
+		w.attempts[r.Claim] = r.Attempt
 		c := w.claims[r.Claim]
 		if c.ID == "" { // fixed in an earlier step, or in this one
 			c = w.s.Bid.Claim
@@ -266,6 +270,11 @@ func (w *watcher) append(before machine.State, at machine.Moment, r store.Record
 		}
 	case store.KindRelease:
 		floor := max(w.shownIn.Now.Latest.UnixNano(), (head.Token+1)*int64(time.Millisecond))
+		attempt := head.Attempt
+		if begun := w.worked[r.Claim] && !w.skipped[r.Claim]; w.m.Once && !begun && attempt > 0 && attempt == w.attempts[r.Claim] {
+			attempt-- // It never began, and it is over by now, or is given back.
+			floor = min(floor, max(head.WindowEnd.UnixNano(), (head.Token+1)*int64(time.Millisecond)))
+		}
 		switch {
 		case w.m.Group != "":
 			return errors.New("release of a group's term")
@@ -273,7 +282,9 @@ func (w *watcher) append(before machine.State, at machine.Moment, r store.Record
 			return fmt.Errorf("release of a term that isn't one's own: %v on %v", r, head)
 		case w.running && w.worked[r.Claim]:
 			return errors.New("release while code runs")
-		case !r.WindowStart.Equal(r.WindowEnd), r.Token != head.Token, !r.WindowStart.Before(head.WindowEnd),
+		case r.Attempt != attempt:
+			return fmt.Errorf("release %v counts attempt %d, want %d", r, r.Attempt, attempt)
+		case !r.WindowStart.Equal(r.WindowEnd), r.Token != head.Token, r.WindowStart.After(head.WindowEnd), attempt == head.Attempt && !r.WindowStart.Before(head.WindowEnd),
 			r.WindowStart.UnixNano() < floor, r.WindowStart.UnixNano() >= floor+int64(time.Millisecond):
 			return fmt.Errorf("release %v of head %v at %v", r, head, at.Now)
 		}

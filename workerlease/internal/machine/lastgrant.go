@@ -39,7 +39,7 @@ func (x *step) hidesGrant(records []store.Record) bool {
 // beside are the records that can be obeyed, and the one at the key of the last grant.
 func (x *step) beside(records []store.Record) (obeyed []store.Record) {
 	for i, r := range records {
-		if r.Seq == x.s.View.LastGrant.Seq || !x.impossible(records[i:]) {
+		if r.Seq == x.s.View.LastGrant.Seq || !x.ledger().Impossible(records[i:]) {
 			obeyed = append(obeyed, r)
 		}
 	}

@@ -52,20 +52,23 @@ func obey(orders []store.Order, host string) (l Levers) {
 			if o.Target == host {
 				l.Drain, l.DrainHeld = o.Until, o.Now
 			}
+		case store.OrderTrigger: // It is served by a machine of its own: see trigger.go.
 		}
 	}
 	return l
 }
 
 // repeated are the orders that a record repeats: those that may be in force at a time, the
-// earliest by its writer's estimate. No store gives what can't be read,
+// earliest by its writer's estimate, and the trigger that was given when its writer serves that. No store gives what can't be read,
 // and none takes it.
-func repeated(text string, earliest time.Time) string {
+func repeated(text string, earliest, served time.Time) string {
 	orders, err := store.ParseOrders(text)
 	if err != nil {
 		return ""
 	}
-	kept := slices.DeleteFunc(slices.Clone(orders), func(o store.Order) bool { return !o.InForce(earliest) })
+	kept := slices.DeleteFunc(slices.Clone(orders), func(o store.Order) bool {
+		return !o.InForce(earliest) && (o.Kind != store.OrderTrigger || !o.At.Equal(served))
+	})
 	if len(kept) == len(orders) {
 		return text
 	}
@@ -92,11 +95,15 @@ func prefers(preferred bool, p int, first bool, lowest int) (int, bool) {
 func (x *step) hear() {
 	v := &x.s.View
 	v.Levers = Levers{}
-	if v.Carried.Orders == "" {
+	var orders []store.Order
+	if v.Carried.Orders != "" {
+		orders, _ = store.ParseOrders(v.Carried.Orders)
+		orders = slices.DeleteFunc(orders, func(o store.Order) bool { return !o.InForce(x.at.Now.Earliest) })
+	}
+	x.hearTriggers(orders, v.Carried.Seq)
+	if len(orders) == 0 {
 		return
 	}
-	orders, _ := store.ParseOrders(v.Carried.Orders)
-	orders = slices.DeleteFunc(orders, func(o store.Order) bool { return !o.InForce(x.at.Now.Earliest) })
 	v.Levers = x.m.Rules.Obey(orders, x.m.Worker.Host)
 	if l := v.Levers; l.PreferAt.After(v.Preferred) {
 		v.Preferred, v.Unheeded, x.news = l.PreferAt, true, true
@@ -182,7 +189,7 @@ func (x *step) heldBack() bool {
 		x.sitOut(until, why)
 		return true
 	}
-	if !x.givesWay() || x.m.StepsBack(x.s) {
+	if !x.givesWay() || x.m.Single || x.m.StepsBack(x.s) {
 		return false
 	}
 	from := x.behind()
@@ -215,28 +222,51 @@ func (x *step) behind() time.Time {
 	return from
 }
 
-// sitOut waits for the end of what bars the worker from the bid's slot, if the slot, or a rest
-// of it that the worker takes, begins no sooner; else it turns to the next slot. It looks once at
-// each slot, as one that has lost it does.
+// sitOut waits for the end of what bars the worker from the bid's slot, or looks sooner whether that has
+// ended, as long as anything of the slot may be claimed then; else it turns to the next slot.
 func (x *step) sitOut(until time.Time, why Reason) {
 	b := &x.s.Bid
 	if b.Role == Extender {
 		b.Role = Claimant // The term that is held ends with its slot.
 	}
-	rests := x.m.Failover > 0 || x.m.JoinMidSlot
 	waits := !x.m.Single // A single claim is for now or never.
-	switch turn := until.Add(x.turn(false)); {
-	case waits && (!until.After(b.Slot.Start) || rests) && turn.Before(x.m.abandoned(b.Slot)):
-		b.wait(turn, timeline.Earliest)
-		b.MissReason = why // should the slot be missed yet
-	case waits && why == Drained && x.at.Now.Earliest.Before(b.Slot.Start):
-		b.wait(b.Slot.Start, timeline.Earliest) // Others may have it by then.
-		b.MissReason = why
-	default:
-		b.MissReason = why
-		x.miss(b.Slot.End)
-		x.next()
+	b.MissReason = why
+	turn := x.turn(false)
+	look := x.at.Now.Mid().Add(x.m.Rules.HearAgain(x.m.Failover))
+	if by := b.Slot.Start.Add(turn); why == Drained && x.at.Now.Earliest.Before(b.Slot.Start) && by.Before(look) {
+		look = by // Others may have it by then.
 	}
+	if by := until.Add(turn); by.Before(look) {
+		look = by
+	}
+	if waits && look.Before(x.m.abandoned(b.Slot)) && !x.work(look).IsZero() {
+		b.sitOut(look)
+		return
+	}
+	x.miss(b.Slot.End)
+	x.next()
+}
+
+// sitOut reads the head again at a time, or when a hint comes. Should the slot be missed yet, it is by the order.
+func (b *Bid) sitOut(until time.Time) {
+	why := b.MissReason
+	b.wait(until, timeline.Earliest)
+	b.Barred, b.MissReason = true, why
+}
+
+// hearAgain is within what a standby takes over from a holder that is dead, and within a minute where slots are
+// long: the end of an order costs about as much of a slot as that.
+func hearAgain(failover time.Duration) time.Duration {
+	if failover == 0 {
+		return time.Minute
+	}
+	return min(failover, time.Minute)
+}
+
+// sitsOut reports that the bid waits because an order keeps the worker from its slot.
+func (m *Machine) sitsOut(s *State) bool {
+	b := &s.Bid
+	return b.Barred && b.Stage == Aiming && !m.blocked(s) && !s.Clock.Unknown() && s.View.Watch.Seq == 0
 }
 
 // mayNotExtend reports that the head is to be read before an extension that may not be sent: into
@@ -244,51 +274,4 @@ func (x *step) sitOut(until time.Time, why Reason) {
 func (f facts) mayNotExtend() bool {
 	until, _ := f.barred()
 	return f.intoNext() && (!until.IsZero() || f.givesWay())
-}
-
-// underNotes is the grant right below the records that change no term, which workers and operators append to
-// it; head, if there is none.
-func underNotes(head store.Record, below []store.Record) store.Record {
-	if !notes(head.Kind) {
-		return head
-	}
-	for _, r := range below {
-		switch {
-		case r.Claim != head.Claim || !r.WindowEnd.Equal(head.WindowEnd):
-			return head
-		case r.Kind == store.KindGrant:
-			return r
-		case !notes(r.Kind):
-			return head
-		}
-	}
-	return head
-}
-
-// notes reports that records of a kind change no term.
-func notes(k store.Kind) bool {
-	return k == store.KindOrder || k == store.KindOutcome || k == store.KindDone
-}
-
-// hidesTerm has more records read if the newest only say something of a term of one's own group, and don't
-// reach down to its grant.
-func (x *step) hidesTerm(records []store.Record) bool {
-	v := &x.s.View
-	if x.m.Group == "" || v.Asked >= lookBack || len(records) < v.Asked {
-		return false
-	}
-	head, below := records[0], records[1:]
-	last := below[len(below)-1]
-	if !notes(head.Kind) || !notes(last.Kind) || last.Claim != head.Claim || head.Claim == x.s.Hold.Next.Claim || !x.joinable(head) {
-		return false
-	}
-	v.Depth = lookBack
-	return true
-}
-
-// joins reports that a grant is one's own group's, that what was said of it since doesn't close the slot, and that no
-// order keeps its members from work.
-func (f facts) joins(r, head store.Record) bool {
-	closed := f.m.Once && head.Seq != r.Seq && f.m.Rules.IsDone(f.s.View.Carried, f.s.Bid.Slot)
-	return r.Kind == store.KindGrant && f.joinable(r) && !closed && f.stoppedBy(Term{Seq: r.Seq, Claim: r.Claim}) == 0
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/slotlease/slotlease/internal/ledger"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease/internal/machine"
 	"github.com/slotlease/slotlease/workerlease/internal/timeline"
@@ -39,7 +40,7 @@ func (w *world) give(o store.Order) error {
 	}
 	below, _ := machine.LookBelow(w.tail(64, 0), 64, now)
 	if o.Kind == store.OrderRelease && o.Target == "" {
-		head, until, err := below.Term(now)
+		head, until, err := below.Term("", now)
 		if err != nil {
 			return err
 		}
@@ -96,7 +97,7 @@ func TestAnOrderChangesNoTerm(t *testing.T) {
 				t.Errorf("%s: the order is %+v, want it to copy %+v", name, r, head)
 			}
 		}
-		if err := machine.Unfit(head, r, now.Latest); err != nil {
+		if err := ledger.At(now.Latest).Unfit(head, r); err != nil {
 			t.Errorf("%s: workers can't obey the order: %v", name, err)
 		}
 	}

@@ -34,6 +34,7 @@ func (m *Machine) Advance(s *State, at Moment, e Event) []Action {
 		return nil
 	}
 	x := &step{facts: facts{m: m, s: s, at: at}}
+	x.besides()
 	switch e.(type) {
 	case Began, Skipped:
 		// A decision of a moment ago comes before a change of the clock since: both
@@ -53,6 +54,7 @@ func (m *Machine) Advance(s *State, at Moment, e Event) []Action {
 		x.contend()
 		s.Clock.Apart = x.apart()
 		x.check()
+		x.serve()
 	}
 	return x.out
 }
@@ -95,7 +97,45 @@ func (x *step) take(e Event) {
 	s := x.s
 	x.measure(e)
 	switch e := e.(type) {
-	case Wake:
+	case Sampled, HeadRead, RecordRead, Appended, Trimmed, Sighted:
+		x.reply(e)
+	case Began, Skipped, Panicked, Rested:
+		if s.Hold.holding() {
+			x.called(e)
+		}
+	case Finished:
+		x.finished(e)
+	case Faltered:
+		x.faltered(e)
+	case Worked:
+		x.worked(e)
+	case Returned:
+		// While the lease is held nothing has returned: the event is a stray one.
+		s.Hold.Running = s.Hold.Running && s.Hold.holding()
+	case Hinted:
+		s.Hint.Heard = true
+	case Judged:
+		x.judged(e)
+	case Served:
+		x.served(e)
+	case Ranked:
+		if s.Rank != e.Rank {
+			s.Rank = e.Rank
+			x.replan()
+		}
+	case Remembered:
+		x.remembered(e)
+	case Stop:
+		x.beginStop()
+	case GiveUp:
+		x.beginStop()
+		s.GivenUp = true
+	}
+}
+
+// reply takes in how a ledger operation ended, unless nothing waits for it.
+func (x *step) reply(e Event) {
+	switch e := e.(type) {
 	case Sampled:
 		if x.answered(Sampling) {
 			x.sampled(e)
@@ -122,59 +162,41 @@ func (x *step) take(e Event) {
 		if x.answered(Sighting) {
 			x.sighted(e)
 		}
+	}
+}
+
+// called takes in what has become of the user's code, while the lease is held.
+func (x *step) called(e Event) {
+	h := &x.s.Hold
+	switch e := e.(type) {
 	case Began:
-		if s.Hold.holding() {
-			s.Hold.Began = x.at.Local
-			x.note(Note{What: Allocated, Slot: s.Hold.Held.Slot})
-		}
+		h.Began, h.FreedLate = x.at.Local, 0
+		x.note(Note{What: Allocated, Slot: h.Held.Slot})
 	case Skipped:
-		if s.Hold.holding() {
-			slot := s.Hold.Held.Slot
-			x.note(Note{What: Missed, Slot: slot, Until: slot.End, Why: TooLate})
-			s.Hold.leave()
-			s.Hold.Running = false
-		}
+		h.leave()
+		h.Running, x.s.Bid.Unbegun = false, Unbegun{h.Left.Claim, h.Left.Attempt}
+		x.outlast(h.Left)
 	case Panicked:
 		// If the context had ended before the code panicked, the lease did not end by that.
-		if s.Hold.holding() && x.at.Lapsed == 0 {
-			x.fault(e.Work)
+		if x.at.Lapsed != 0 {
+			return
+		}
+		x.fault(e.Work)
+		if x.m.Failover > 0 {
+			x.stepDown(CodePanicked)
+		} else {
 			x.expire(CodePanicked)
 		}
-	case Finished:
-		x.finished(e)
-	case Rested:
-		if s.Hold.holding() { // If the lease has ended meanwhile, the next one begins with a call.
-			s.Hold.Resume = x.m.Schedule.Next(x.m.Schedule.At(x.at.Now.Mid()).Start).Start
-			x.note(Note{What: Resting, Slot: s.Hold.Held.Slot, Until: s.Hold.Resume})
-		}
-	case Faltered:
-		x.faltered(e)
-	case Worked:
-		x.worked(e)
-	case Returned:
-		// While the lease is held nothing has returned: the event is a stray one.
-		s.Hold.Running = s.Hold.Running && s.Hold.holding()
-	case Hinted:
-		s.Hint.Heard = true
-	case Judged:
-		x.judged(e)
-	case Ranked:
-		if s.Rank != e.Rank {
-			s.Rank = e.Rank
-			x.replan()
-		}
-	case Remembered:
-		x.remembered(e)
-	case Stop:
-		x.beginStop()
-	case GiveUp:
-		x.beginStop()
-		s.GivenUp = true
+	case Rested: // If the lease has ended meanwhile, the next one begins with a call.
+		h.Resume = x.m.Schedule.Next(x.m.Schedule.At(x.at.Now.Mid()).Start).Start
+		x.note(Note{What: Resting, Slot: h.Held.Slot, Until: h.Resume})
 	}
 }
 
 // awaits reports that the user's code, which runs, must return before an act.
-func (m *Machine) awaits(s *State, a Acts) bool { return s.Hold.Running && m.Rules.Await&a != 0 }
+func (m *Machine) awaits(s *State, a Acts) bool {
+	return (s.Hold.Running || s.Triggers.beside() && a != Releasing) && m.Rules.Await&a != 0
+}
 
 // mayBegin reports that the slot that was won may begin as soon as its time has come.
 func (m *Machine) mayBegin(s *State) bool {
@@ -189,7 +211,7 @@ func (m *Machine) blocked(s *State) bool {
 
 // through reports that the worker has nothing more to contend for.
 func (m *Machine) through(s *State) bool {
-	return m.Single && !m.Continuous && s.Bid.Slot.Start.After(s.Bid.First.Start)
+	return m.Single && !m.Continuous && (!m.Once || !m.Finishes || !s.Hold.holding()) && s.Bid.Slot.Start.After(s.Bid.First.Start)
 }
 
 // leaves is when the worker turns from the bid's slot to the next one: when the slot is
@@ -211,7 +233,57 @@ func (m *Machine) Waits(s *State) []Wait {
 	if s.Bid.Stage == Halted {
 		return nil
 	}
-	var w []Wait
+	w := m.holdWaits(s)
+	if s.Clock.unsettled() && !s.Clock.SettleAt.IsZero() {
+		w = append(w, Wait{Time: s.Clock.SettleAt, Edge: timeline.Earliest}, Wait{Local: s.Clock.SettleBy})
+	}
+	if s.Stopping && !s.GivenUp && s.Pending == Nothing {
+		w = append(w, m.stopsBy(s)...)
+	}
+	w = append(w, m.bidWaits(s)...)
+	w = append(w, m.checkWaits(s)...)
+	w = append(w, m.tellWaits(s)...)
+	w = append(w, m.serveWaits(s)...)
+	if s.Pending == Nothing && s.Retries.Until == 0 && !s.Stopping && s.Bid.Stage == Aiming {
+		w = append(w, m.aimWaits(s)...)
+	}
+	return w
+}
+
+// bidWaits is what the bid waits for.
+func (m *Machine) bidWaits(s *State) []Wait {
+	switch {
+	case s.Pending != Nothing:
+	case s.Retries.Until > 0:
+		return []Wait{{Local: s.Retries.Until}}
+	case s.Stopping || s.Bid.Slot.IsZero() || m.through(s):
+	case s.Bid.Recheck > 0:
+		return []Wait{{Local: s.Bid.Recheck}}
+	case m.blocked(s):
+		return []Wait{{Time: m.leaves(s), Edge: timeline.Mid}}
+	case s.Bid.Stage == Aiming && m.waitsForCheck(s):
+	case s.Bid.Stage == Aiming:
+		return []Wait{{Time: m.begins(s), Edge: s.Bid.TurnEdge}}
+	}
+	return nil
+}
+
+// aimWaits is what may come before the turn of a bid: a hint, the end of a watch of poison, a sample.
+func (m *Machine) aimWaits(s *State) (w []Wait) {
+	if s.Hint.Heard && (m.waitsForOthers(s) || m.attends(s)) {
+		w = append(w, Wait{Local: s.Hint.next()})
+	}
+	if s.View.Watch.Seq != 0 {
+		w = append(w, Wait{Local: s.View.Watch.Over})
+	}
+	if s.Clock.SampleBy > 0 {
+		w = append(w, Wait{Local: s.Clock.SampleBy})
+	}
+	return w
+}
+
+// holdWaits is what the lease that is held, and the one that was won, wait for.
+func (m *Machine) holdWaits(s *State) (w []Wait) {
 	until := func(t time.Time, e timeline.Edge) { w = append(w, Wait{Time: t, Edge: e}) }
 	h := &s.Hold
 	if h.holding() {
@@ -221,6 +293,7 @@ func (m *Machine) Waits(s *State) []Wait {
 		} else if m.needsProgress() {
 			w = append(w, Wait{Local: s.Eligibility.Progressed + m.Stall})
 		}
+		w = append(w, m.finishWaits(s)...)
 	}
 	if h.overrunning() && !h.Overran {
 		w = append(w, Wait{Local: h.Overdue})
@@ -230,44 +303,11 @@ func (m *Machine) Waits(s *State) []Wait {
 	}
 	if !h.Next.IsZero() {
 		until(m.Rules.Last(h.Next.End, m.Margin), m.Rules.EndBy)
-		if m.Rules.GivesBack&WhileOverrun != 0 && h.keepsNext() && m.Group == "" && s.Closing.DoneUntil.IsZero() && !s.Stopping {
+		if m.Rules.GivesBack&WhileOverrun != 0 && h.keepsNext() && m.Group == "" && s.Closing.Done.IsZero() && !s.Stopping {
 			until(m.keeps(h.Next), timeline.Earliest)
 		}
 		if m.mayBegin(s) && !m.unfitFor(s, Beginning) && !h.Looking && (s.Pending == Nothing && s.Retries.Until == 0 || !m.mustLook(h)) {
 			until(h.Next.Start, m.Rules.BeginBy)
-		}
-	}
-	if s.Clock.unsettled() && !s.Clock.SettleAt.IsZero() {
-		until(s.Clock.SettleAt, timeline.Earliest)
-		w = append(w, Wait{Local: s.Clock.SettleBy})
-	}
-	if s.Stopping && !s.GivenUp && s.Pending == Nothing {
-		w = append(w, m.stopsBy(s)...)
-	}
-	switch {
-	case s.Pending != Nothing:
-	case s.Retries.Until > 0:
-		w = append(w, Wait{Local: s.Retries.Until})
-	case s.Stopping || s.Bid.Slot.IsZero() || m.through(s):
-	case s.Bid.Recheck > 0:
-		w = append(w, Wait{Local: s.Bid.Recheck})
-	case m.blocked(s):
-		until(m.leaves(s), timeline.Mid)
-	case s.Bid.Stage == Aiming && m.waitsForCheck(s):
-	case s.Bid.Stage == Aiming:
-		until(m.begins(s), s.Bid.TurnEdge)
-	}
-	w = append(w, m.checkWaits(s)...)
-	w = append(w, m.tellWaits(s)...)
-	if s.Pending == Nothing && s.Retries.Until == 0 && !s.Stopping && s.Bid.Stage == Aiming {
-		if s.Hint.Heard && m.waitsForRival(s) {
-			w = append(w, Wait{Local: s.Hint.next()})
-		}
-		if s.View.Watch.Seq != 0 {
-			w = append(w, Wait{Local: s.View.Watch.Over})
-		}
-		if s.Clock.SampleBy > 0 {
-			w = append(w, Wait{Local: s.Clock.SampleBy})
 		}
 	}
 	return w

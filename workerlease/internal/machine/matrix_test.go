@@ -57,7 +57,7 @@ func situations(t testing.TB) []situation {
 	parts := func(w *world) { w.m.Failover = time.Minute }
 	behind := func(w *world) { // a part of the slot, which another holds
 		parts(w)
-		w.m.JoinMidSlot = true
+		w.m.Joins = true
 		w.ledger[1] = store.Record{
 			WorkerType: "mail", Seq: 1, Kind: store.KindGrant, InstanceID: "w2", Claim: "theirs", Token: w.time().UnixMilli(),
 			SlotStart: w.time().Truncate(5 * time.Minute), SlotEnd: w.time().Truncate(5 * time.Minute).Add(5 * time.Minute),
@@ -89,8 +89,8 @@ func situations(t testing.TB) []situation {
 	reach("gone on, probing", endless, append(hold[:6:6], "next", "ok", "ok", "ok")...)
 	reach("resting", endless, append(hold[:6:6], "rested")...)
 	reach("resting, next slot begun", endless, append(hold[:6:6], "rested", "next", "ok", "ok", "ok", "passes 11s")...)
-	reach("standing by", behind, "ok", "ok")
-	reach("standing by, reading", behind, "ok", "ok", "next", "ok")
+	reach("standing by", behind, "ok", "next", "ok")
+	reach("standing by, reading", behind, "ok", "next", "ok", "next", "ok")
 	reach("done, code runs", once, append(hold[:6:6], "done")...)
 	reach("telling done", once, append(hold[:6:6], "done", "ok")...)
 	reach("telling done, checking", once, append(hold[:6:6], "done", "ok", "timeout")...)
@@ -256,7 +256,7 @@ func sketch(s machine.State, actions []machine.Action) string {
 		{s.Bid.Role == machine.Extender, "extending"},
 		{s.Bid.Role == machine.Standby, "standing by"},
 		{!s.Hold.Resume.IsZero(), "resting"},
-		{!s.Closing.DoneUntil.IsZero(), "to tell what is done"},
+		{!s.Closing.Done.IsZero(), "to tell what is done"},
 		{s.Closing.Release, "to release"},
 		{s.Retries.Until > 0, "backing off"},
 		{s.Stopping, "stopping"},

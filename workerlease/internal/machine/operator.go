@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/slotlease/slotlease/internal/terms"
+	"github.com/slotlease/slotlease/internal/ledger"
 	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease/internal/timeline"
@@ -27,12 +27,15 @@ type Below struct {
 	// Stuck says that no worker supersedes the head, which is poison: nothing below it shows
 	// what is in force.
 	Stuck bool
+	// Watched is how long workers watch the head before they supersede it, if they have slots as
+	// long as that of the newest record that can be obeyed; 0 if they obey the head.
+	Watched time.Duration
 
-	records   []store.Record // the head, and those below it
-	asked     int
-	inForce   store.Record // what the override repeats of it: the newest that can be obeyed
-	token     int64        // the highest of those that can be obeyed
-	doneUntil time.Time
+	records []store.Record // the head, and those below it
+	asked   int
+	inForce store.Record // what the override repeats of it: the newest that can be obeyed
+	token   int64        // the highest of those that can be obeyed
+	done    Carried      // what is done
 }
 
 // LookBelow reads the newest records, of which so many were asked for. It reports false if
@@ -41,25 +44,25 @@ func LookBelow(records []store.Record, asked int, now timeline.Interval) (b Belo
 	if len(records) > 0 && records[0].Seq == 0 {
 		records, asked = records[1:], asked-1 // a key that can't be read
 	}
-	f := operators(asked, now)
-	n := f.unreachable(records)
+	reader := ledger.At(now.Latest)
+	n := reader.Unreachable(records, len(records) < asked)
 	b = Below{Unreachable: records[:n], records: records[n:], asked: asked}
 	records = b.records
-	if len(b.Unreachable)+len(records) >= asked && asked < terms.Deepest && f.needsMore(records) {
+	if len(b.Unreachable)+len(records) >= asked && asked < ledger.Deepest && reader.NeedsMore(records) {
 		return Below{}, false
 	}
 	if len(records) == 0 {
 		return b, true
 	}
-	b.Head, b.Why, b.Terms = records[0], f.defect(records), f.unfinished(records)
-	b.Stuck = b.Why != nil && b.Head.Seq > 1 && !f.hasValidBase(records[1:])
+	b.Head, b.Why, b.Terms = records[0], reader.Defect(records), reader.Unfinished(records, now.Earliest)
+	b.Stuck = b.Why != nil && reader.Stuck(records)
 	overridden := false
 	for i, r := range records {
-		if f.poison(r) != nil {
+		if reader.Poison(r) != nil {
 			continue
 		}
 		b.token = max(b.token, r.Token)
-		if f.impossible(records[i:]) {
+		if reader.Impossible(records[i:]) {
 			continue
 		}
 		if b.inForce.Seq == 0 {
@@ -68,28 +71,19 @@ func LookBelow(records []store.Record, asked int, now timeline.Interval) (b Belo
 		if r.Kind == store.KindOverride {
 			b.LastOverride = max(b.LastOverride, r.Seq)
 		}
-		if overridden || r.DoneUntil.After(BlocksAfter(r, nil, now.Latest)) {
+		c := carry(r)
+		if overridden || c.DoneBefore().After(BlocksAfter(r, nil, now.Latest)) {
 			continue // An override that blocks is a mistake: what it says is not repeated.
 		}
-		b.doneUntil = later(b.doneUntil, r.DoneUntil)
+		if c.DoneUntil.After(b.done.DoneUntil) || b.done.Done.IsZero() && c.DoneUntil.Equal(b.done.DoneUntil) {
+			b.done = c
+		}
 		overridden = r.Kind == store.KindOverride // It may have opened slots again.
 	}
-	return b, true
-}
-
-// operators are the facts of who isn't a worker, and has asked for so many records.
-func operators(asked int, now timeline.Interval) facts {
-	return facts{
-		m:  &Machine{Config{Rules: &Standard}},
-		s:  &State{View: View{Asked: asked}},
-		at: Moment{Now: now, Newest: now},
+	if b.Why != nil {
+		b.Watched = reader.Watched(records, b.inForce.SlotEnd.Sub(b.inForce.SlotStart))
 	}
-}
-
-// AboveFreeKey is how many of the newest records are unreachable, as far as these records
-// show it.
-func AboveFreeKey(records []store.Record, now timeline.Interval) int {
-	return operators(len(records), now).unreachable(records)
+	return b, true
 }
 
 // After is what workers go by when a record is appended to the head. That may be one of the
@@ -100,31 +94,6 @@ func (b Below) After(r store.Record, now timeline.Interval) (head store.Record, 
 		return r, nil // Nothing that was read shows another one.
 	}
 	return next.Head, next.Why
-}
-
-// unfinished are the newest records of the terms whose windows may not be over: others may
-// work by them, whatever has been appended since.
-func (f facts) unfinished(records []store.Record) (terms []store.Record) {
-	var over []string         // claims
-	var poison []store.Record // which may be many, and hide no other
-	for i, r := range records {
-		switch {
-		case r.CheckEnvelope() != nil || slices.Contains(over, r.Claim):
-		case r.WindowStart.Before(r.WindowEnd):
-			of := &terms
-			if f.impossible(records[i:]) {
-				of = &poison // Anyone may have written another's claim: that one's term may go on below.
-			} else {
-				over = append(over, r.Claim) // What comes below ends before it.
-			}
-			if f.at.Now.Earliest.Before(r.WindowEnd) {
-				*of = append(*of, r)
-			}
-		case r.Kind == store.KindRelease && !f.impossible(records[i:]):
-			over = append(over, r.Claim)
-		}
-	}
-	return append(terms, poison...)
 }
 
 // BlocksAfter is the time up to which a record may leave nothing to claim before that is
@@ -152,14 +121,13 @@ func (b Below) Override(r store.Record, readAt time.Time, now timeline.Interval)
 	r.WorkerType, r.Seq, r.Kind = b.Head.WorkerType, b.Head.Seq+1, store.KindOverride
 	r.WindowStart, r.WindowEnd, r.Token = at, at, token
 	r.SlotStart, r.SlotEnd, r.Schedule, r.Attempt = b.inForce.SlotStart, b.inForce.SlotEnd, b.inForce.Schedule, b.inForce.Attempt
-	r.Orders = repeated(b.inForce.Orders, now.Earliest)
+	r.Orders = repeated(b.inForce.Orders, now.Earliest, time.Time{})
 	r.FixedAt, r.ReadAt = now.Earliest.Truncate(time.Millisecond), readAt
 	if r.DoneUntil.IsZero() {
-		r.DoneUntil = b.doneUntil
+		r.DoneUntil, r.Done = b.done.DoneUntil, b.done.Done.String()
 	}
 	r = r.Truncated()
-	early := timeline.Interval{Earliest: now.Earliest, Latest: now.Earliest} // as another may know it
-	if err := Standard.Poison(r, early, Standard.Ahead, Standard.Longest); err != nil {
+	if err := ledger.At(now.Earliest).Poison(r); err != nil { // as another may know the time
 		return store.Record{}, fmt.Errorf("workers would not obey the override: %w", err)
 	}
 	return r, nil

@@ -32,11 +32,10 @@ func turn(l priority.Turns, p int, tie priority.TieBreak, held bool, draw uint64
 // was to land and the moment at which others see it.
 func spread(uncertainty, latency time.Duration) time.Duration { return uncertainty + latency }
 
-// entry claims nothing of a slot that has begun, unless it is asked to. A part of a slot
-// may be too short for work that is done once in each slot; and no turns are left in it,
-// so that it would go to the first worker that starts, whatever its priority. A worker
-// that joins a group takes nothing from anybody, and would be missing from the group until
-// the next boundary.
+// entry claims what is left of a slot only where a worker's start must not cost a slot: where a lease
+// passes to others within a slot, or goes on, or work is to be done once. Who is alone with a plain slot
+// has it from its boundary. A worker that joins a group takes nothing from anybody, and would be missing
+// from the group until the next boundary.
 func entry(join bool, group string) Entry {
 	switch {
 	case join:

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/slotlease/slotlease/internal/ledger"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease/internal/timeline"
 )
@@ -15,13 +16,18 @@ import (
 // ErrNoTerm is the error of Term if no term is in force.
 var ErrNoTerm = errors.New("no term is in force")
 
-// Term is the newest record of the term that may be in force, as far as the head shows it, and
+// Term is the newest record of the term that may be in force, or of that of a claim, and
 // its latest end: an order to release it is of no use after that.
-func (b Below) Term(now timeline.Interval) (head store.Record, until time.Time, err error) {
+func (b Below) Term(claim string, now timeline.Interval) (head store.Record, until time.Time, err error) {
 	const longest = time.Hour // which a lease that goes on from slot to slot doesn't outlast unheard
 	h := b.Head
+	if claim != h.Claim {
+		h = b.begun(now)
+	}
 	switch {
-	case h.Seq == 0 || h.Kind == store.KindRelease || supersedes(h) || !now.Earliest.Before(h.WindowEnd):
+	case claim != "" && claim != h.Claim:
+		return h, time.Time{}, fmt.Errorf("%w with claim %.64q: record %d has another", ErrNoTerm, claim, h.Seq)
+	case h.Seq == 0 || h.Kind == store.KindRelease || ledger.Supersedes(h) || !now.Earliest.Before(h.WindowEnd):
 		return h, time.Time{}, ErrNoTerm
 	case h.Group != "":
 		return h, time.Time{}, fmt.Errorf("group %q holds it, which no member releases", h.Group)
@@ -31,6 +37,24 @@ func (b Below) Term(now timeline.Interval) (head store.Record, until time.Time, 
 		until = most
 	}
 	return h, ceil(until), nil
+}
+
+// begun is the newest record of the term before the one in the head, if that is of a slot which has not begun; else the head.
+func (b Below) begun(now timeline.Interval) store.Record {
+	if next, ok := granted(b.Head); !ok || !next.WindowStart.After(now.Latest) {
+		return b.Head
+	}
+	reader := ledger.At(now.Latest)
+	for i, r := range b.records {
+		if r.Claim == b.Head.Claim || reader.Impossible(b.records[i:]) {
+			continue
+		}
+		if _, ok := granted(r); ok && now.Earliest.Before(r.WindowEnd) {
+			return r
+		}
+		break
+	}
+	return b.Head
 }
 
 // Orders are those in the head that may be in force.
@@ -57,13 +81,8 @@ func (b Below) Order(o store.Order, r store.Record, readAt time.Time, now timeli
 		r.WindowStart, r.WindowEnd, r.Token = at, at, token
 		return r.Truncated(), nil
 	}
-	r.Claim, r.InstanceID, r.Group, r.Token, r.Priority = h.Claim, h.InstanceID, h.Group, h.Token, h.Priority
-	r.WindowStart, r.WindowEnd = h.WindowEnd, h.WindowEnd
-	r.SlotStart, r.SlotEnd, r.Schedule = h.SlotStart, h.SlotEnd, h.Schedule
-	if h.Kind == store.KindRelease && h.WindowEnd.After(h.SlotStart) {
-		r.SlotEnd = h.WindowEnd // Nobody extends it: it is no part of a slot any more.
-	}
-	r.DoneUntil, r.Attempt = h.DoneUntil, h.Attempt
+	r = Standard.Repeat(r, h)
+	r.DoneUntil, r.Done = h.DoneUntil, known(h).String()
 	return r.Truncated(), nil
 }
 

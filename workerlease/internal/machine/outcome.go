@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/slotlease/slotlease/internal/ledger"
 	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/store"
 )
@@ -14,11 +15,12 @@ import (
 
 // Work is what came of the user's code, as far as its caller knows.
 type Work struct {
-	Error    string // the beginning of the error's text
-	ExitCode int    // means nothing unless Exited is set
+	Error    string      // the beginning of the error's text
+	Cause    store.Cause // why it failed, if it did not end by itself
+	Output   string      // the end of what it wrote
+	ExitCode int         // means nothing unless Exited is set
 	Exited   bool
 	Took     time.Duration // 0: since the lease, or the slot, began
-	Missed   slots.Slot    // the slot whose work was done late; zero: it was that of the lease
 }
 
 // Report is what is to be told of the work of a slot.
@@ -28,7 +30,7 @@ type Report struct {
 	Slot     time.Time // start of the slot
 	End      time.Time // and its end
 
-	Alone   bool          // a record may be appended for it alone
+	Died    int64         // it is that another worker has gone without a word, by the head of this number; else 0
 	Until   time.Duration // the local reading up to which that is tried again
 	Latest  time.Duration // and up to which it is tried at all
 	After   time.Duration // the local reading before which it isn't tried
@@ -49,15 +51,12 @@ func (s *State) telling() bool {
 // outcome is what came of the work of a slot under a term, which that ends or not.
 func (f facts) outcome(t Term, slot slots.Slot, failed, ends bool, w Work) store.Outcome {
 	o := store.Outcome{
-		Result: store.Succeeded, Error: w.Error, ExitCode: w.ExitCode, Exited: w.Exited,
+		Result: store.Succeeded, Error: w.Error, Output: w.Output, ExitCode: w.ExitCode, Exited: w.Exited,
 		InstanceID: f.m.InstanceID, Attempt: t.Attempt, SlotStart: slot.Start, SlotEnd: slot.End,
 	}
 	if failed {
-		o.Result = store.Failed
-		o.GivenUp = ends && f.m.Once && f.m.MaxAttempts > 0 && t.Attempt >= f.m.MaxAttempts
-	}
-	if !w.Missed.IsZero() {
-		o.SlotStart, o.SlotEnd, o.Attempt, o.GivenUp = w.Missed.Start, w.Missed.End, 0, failed
+		o.Result, o.Cause = store.Failed, w.Cause
+		o.GivenUp = ends && f.m.LastAttempt(t.Attempt)
 	}
 	if f.at.Now.Known() {
 		mid := f.at.Now.Mid()
@@ -72,9 +71,17 @@ func (f facts) outcome(t Term, slot slots.Slot, failed, ends bool, w Work) store
 // report takes in what came of work, to be told.
 func (x *step) report(t Term, slot slots.Slot, failed, ends bool, w Work) {
 	o := x.outcome(t, slot, failed, ends, w)
+	x.reportOutcome(t.Claim, slot, o)
+	if o.GivenUp {
+		x.giveUp(slot, t.Attempt)
+	}
+}
+
+// reportOutcome has what came of work under a claim told, within a slot.
+func (x *step) reportOutcome(claim string, slot slots.Slot, o store.Outcome) {
 	left := max(slot.End.Sub(x.at.Now.Mid()), 0)
 	x.s.Report = Report{
-		Metadata: o.Metadata(), Claim: t.Claim, Slot: o.SlotStart,
+		Metadata: o.Metadata(), Claim: claim, Slot: o.SlotStart,
 		Until: x.at.Local + left, Latest: x.at.Local + left + slot.Length(),
 	}
 }
@@ -102,22 +109,31 @@ func (m *Machine) tellWaits(s *State) []Wait {
 // told forgets what was to be told, but for what it was about.
 func (r *Report) told() { *r = Report{Claim: r.Claim, Slot: r.Slot} }
 
-// worked takes in what came of work that closes no slot: it was late, or failed after its lease.
+// worked takes in what came of work that closes no slot: it failed after its lease.
 func (x *step) worked(e Worked) {
 	h := &x.s.Hold
 	for _, t := range []Term{h.Held, h.Left} {
 		if t.IsZero() || t.Claim != e.Claim {
 			continue
 		}
-		slot := t.Slot
-		if !e.Work.Missed.IsZero() {
-			slot = e.Work.Missed
-		}
-		if !x.s.Report.reported(t, slot) {
-			x.report(t, t.Slot, e.Failed, false, e.Work)
+		if x.s.Report.reported(t, t.Slot) {
+			x.wrote(e.Work.Output)
+		} else {
+			x.report(t, t.Slot, e.Failed, e.Work.Cause != "", e.Work)
 		}
 		h.Began = x.at.Local // What comes next begins now.
 		return
+	}
+}
+
+// wrote adds what the work wrote to what is yet to be told of it: it was cut short, and is known only when it has ended. What is on
+// its way stays as it is, or it would be told once more.
+func (x *step) wrote(output string) {
+	r := &x.s.Report
+	o, is := store.Record{Kind: store.KindOutcome, Metadata: r.Metadata}.Outcome()
+	if is && r.Key == 0 && !r.in(x.s.Bid.Record) && output != "" {
+		o.Output = output
+		r.Metadata = o.Metadata()
 	}
 }
 
@@ -144,7 +160,7 @@ func (f facts) tellable() bool {
 // closes reports that a record is to come that ends the term of a claim.
 func (f facts) closes(claim string) bool {
 	c := &f.s.Closing
-	return !c.DoneUntil.IsZero() || c.Release && c.Claim == claim
+	return !c.Done.IsZero() || c.Release && c.Claim == claim
 }
 
 // room reports that operations, one after the other, can be given up before anything else is due.
@@ -204,14 +220,15 @@ func (x *step) tell(head store.Record, below []store.Record) bool {
 	switch {
 	case r.Metadata == "" || head.Seq == 0 || !x.at.Now.Known():
 		return false
-	case r.Key != 0 && r.Key < oldest.Seq:
-		r.told() // It may be further down.
+	case r.Key != 0 && r.Key < oldest.Seq, r.Died != 0 && r.Died+1 < oldest.Seq:
+		r.told() // It may be further down, as may be the release of one who was taken for dead.
 		return false
-	case supersedes(head), head.Kind == store.KindRelease:
+	case ledger.Supersedes(head), head.Kind == store.KindRelease:
 		return false // When the next one may claim depends on what the head is.
 	}
 	record := x.m.Rules.Repeat(x.stamped(store.KindOutcome, head.Seq+1), head)
 	record.Metadata = r.Metadata
+	x.settles(&record)
 	x.s.Bid.send(record, head)
 	return true
 }
@@ -223,6 +240,21 @@ func (x *step) recount(head store.Record, below []store.Record) {
 		r.told()
 		x.moveUp(head)
 	}
+	if r.Died != 0 && (r.lives(head) || slices.ContainsFunc(below, r.lives)) {
+		r.told()
+	}
+}
+
+// lives reports that a record shows that the worker which is to be told dead lives: it has released its term, or said what came of
+// its work, meanwhile.
+func (r *Report) lives(by store.Record) bool {
+	if by.Seq <= r.Died {
+		return false
+	}
+	of, _ := store.Record{Kind: store.KindOutcome, Metadata: r.Metadata}.Outcome()
+	o, tells := by.Outcome()
+	said := tells && o.InstanceID == of.InstanceID && o.Attempt == of.Attempt && o.SlotStart.Equal(of.SlotStart)
+	return said || by.Kind == store.KindRelease && by.Claim == r.Claim
 }
 
 // outcomeSent takes in the reply to the append of a record that tells an outcome alone. Nothing else waits
@@ -242,7 +274,7 @@ func (x *step) outcomeSent(o Outcome, e Appended) {
 	case OutcomeUnknown:
 		x.note(Note{What: Unknown, Slot: s.Bid.Slot, Record: sent, Err: e.Err})
 		r.sent(sent)
-	case NotStored:
+	case NotStored, Unfounded:
 		x.note(Note{What: Failed, Op: Appending, Err: e.Err})
 	case Refused:
 		x.note(Note{What: Failed, Op: Appending, Err: e.Err})
@@ -283,7 +315,7 @@ func (x *step) outcomeStored(r store.Record) {
 func (x *step) moveUp(r store.Record) {
 	for _, t := range []*Term{&x.s.Hold.Held, &x.s.Hold.Next} {
 		if r.Claim == t.Claim && r.WindowEnd.Equal(t.End) {
-			t.Seq = r.Seq
+			t.Seq, t.Kind = r.Seq, r.Kind
 		}
 	}
 }
@@ -303,13 +335,4 @@ func (x *step) lastWord() bool {
 	}
 	x.look()
 	return true
-}
-
-// repeat changes no term: the holder of the one in the head goes on holding it.
-func repeat(r, head store.Record) store.Record {
-	r.Claim, r.InstanceID, r.Group, r.Token, r.Priority = head.Claim, head.InstanceID, head.Group, head.Token, head.Priority
-	r.SlotStart, r.SlotEnd, r.Schedule = head.SlotStart, head.SlotEnd, head.Schedule
-	r.WindowStart, r.WindowEnd = head.WindowEnd, head.WindowEnd
-	r.Attempt = head.Attempt
-	return r
 }

@@ -4,17 +4,12 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/slotlease/slotlease/internal/ledger"
 	"github.com/slotlease/slotlease/store"
 )
 
 // This file is how workers take an override: a record by which an operator ends whatever is
 // in force below it. No worker writes one.
-
-// supersedes reports that a record ends what is poison below it. An override ends what can
-// be obeyed as well.
-func supersedes(r store.Record) bool {
-	return r.Kind == store.KindReset || r.Kind == store.KindOverride
-}
 
 // superseded forgets the end of the newest window that was won, if a record ends that sooner: by a clock that is gone it
 // may lie a day ahead. The worker then contends like those that have won nothing.
@@ -22,7 +17,7 @@ func (x *step) superseded(head store.Record, below []store.Record) {
 	h := &x.s.Hold
 	if x.m.Rules.Reaims && h.Held.IsZero() && h.Next.IsZero() {
 		for _, r := range append([]store.Record{head}, below...) {
-			if supersedes(r) && r.Seq > h.WonSeq && r.WindowStart.Before(h.WonEnd) {
+			if ledger.Supersedes(r) && r.Seq > h.WonSeq && r.WindowStart.Before(h.WonEnd) {
 				h.WonEnd = r.WindowStart
 				x.s.Bid.Recheck = x.at.Local + time.Millisecond
 			}
@@ -37,19 +32,19 @@ func (x *step) superseded(head store.Record, below []store.Record) {
 func (x *step) overridden(records []store.Record) (was bool) {
 	h, last := &x.s.Hold, &x.s.View.LastGrant
 	for i, r := range records {
-		if r.Kind != store.KindOverride || x.impossible(records[i:]) {
+		if r.Kind != store.KindOverride || x.ledger().Impossible(records[i:]) {
 			continue
 		}
 		ends := func(t Term) bool { return !t.IsZero() && t.Seq < r.Seq && r.WindowStart.Before(t.End) }
 		why := fmt.Errorf("%s has overridden it by seq %d", r.InstanceID, r.Seq)
 		if ends(h.Held) {
 			was = true
-			x.note(Note{What: Vanished, Slot: h.Held.Slot, Err: why, Record: h.Held.record()})
+			x.note(Note{What: Vanished, Slot: h.Held.Slot, Err: why, Record: h.Held.record(x.m.WorkerType, x.m.InstanceID)})
 			x.expire(RecordVanished)
 		}
 		if ends(h.Next) {
 			was = true
-			x.note(Note{What: Vanished, Slot: h.Next.Slot, Err: why, Record: h.Next.record()})
+			x.note(Note{What: Vanished, Slot: h.Next.Slot, Err: why, Record: h.Next.record(x.m.WorkerType, x.m.InstanceID)})
 			x.note(Note{What: Missed, Slot: h.Next.Slot, Until: h.Next.Slot.End, Why: RecordVanished})
 			x.s.Bid.VoidClaim, h.Next = h.Next.Claim, Term{}
 		}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/slotlease/slotlease/internal/ledger"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease/internal/machine"
 	"github.com/slotlease/slotlease/workerlease/internal/timeline"
@@ -35,7 +36,7 @@ func TestAnOverrideWithAWindowOrFarAheadIsPoison(t *testing.T) {
 		"with a window":  {at(0, time.Minute), true},
 		"with a short 1": {at(0, time.Millisecond), true},
 	} {
-		if why := machine.Unfit(store.Record{}, test.r, eve); (why != nil) != test.poison {
+		if why := ledger.At(eve).Unfit(store.Record{}, test.r); (why != nil) != test.poison {
 			t.Errorf("%s: %v, want poison: %v", name, why, test.poison)
 		}
 	}

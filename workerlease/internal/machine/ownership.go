@@ -4,6 +4,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/slotlease/slotlease/internal/ledger"
 	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease/internal/timeline"
@@ -29,6 +30,8 @@ const (
 	Refused
 	// NotStored: it is not in the ledger and never will be, but another may be stored.
 	NotStored
+	// Unfounded: nor that, and the record below isn't in the ledger any more.
+	Unfounded
 	// OutcomeUnknown: it may be in the ledger, or may yet be stored.
 	OutcomeUnknown
 )
@@ -44,6 +47,8 @@ func outcome(err error) Outcome {
 		return Taken
 	case errors.Is(err, store.ErrInvalid):
 		return Refused
+	case errors.Is(err, store.ErrWentBack):
+		return Unfounded
 	case errors.Is(err, store.ErrNotStored):
 		return NotStored
 	default:
@@ -71,7 +76,7 @@ func gap(start time.Time, head store.Record, now timeline.Interval) bool {
 // mayExtend is true of a holder that has neither released its term, nor lost it to a
 // reset or an override, nor surely come to its end.
 func mayExtend(head store.Record, now timeline.Interval) bool {
-	return head.Kind != store.KindRelease && !supersedes(head) && now.Earliest.Before(head.WindowEnd)
+	return head.Kind != store.KindRelease && !ledger.Supersedes(head) && now.Earliest.Before(head.WindowEnd)
 }
 
 // token grows from term to term. It is a time, so it does not start again in a ledger
@@ -92,7 +97,7 @@ func term(r store.Record, own bool, slot slots.Slot) Term {
 		slot = slots.Slot{Start: r.SlotStart, End: r.SlotEnd}
 	}
 	return Term{
-		Seq: r.Seq, Slot: slot, Start: r.WindowStart, End: r.WindowEnd,
+		Seq: r.Seq, Kind: r.Kind, Slot: slot, Start: r.WindowStart, End: r.WindowEnd,
 		Token: r.Token, Attempt: r.Attempt, Claim: r.Claim, Own: own,
 	}
 }

@@ -28,15 +28,15 @@ func drawnConfig(t *rapid.T) machine.Config {
 	rules.Keep, rules.TrimEvery = 3, 2
 	c := machine.Config{
 		Rules: &rules, WorkerType: "mail", InstanceID: "w1",
-		Group:       rapid.SampledFrom([]string{"", "", "eu"}).Draw(t, "group"),
-		Priority:    rapid.IntRange(0, 7).Draw(t, "priority"),
-		TieBreak:    rapid.SampledFrom([]priority.TieBreak{priority.Sticky, priority.Rotate, priority.Random}).Draw(t, "tie"),
-		Schedule:    slots.Must(slots.Every(interval)),
-		Lead:        rapid.SampledFrom([]time.Duration{0, 0, time.Second, priority.MaxLead}).Draw(t, "lead"),
-		Margin:      min(max(interval/100, 10*time.Millisecond), 250*time.Millisecond),
-		JoinMidSlot: rapid.Bool().Draw(t, "join"),
-		Retention:   2 * time.Hour,
-		MinBackoff:  100 * time.Millisecond, MaxBackoff: 5 * time.Second,
+		Group:      rapid.SampledFrom([]string{"", "", "eu"}).Draw(t, "group"),
+		Priority:   rapid.IntRange(0, 7).Draw(t, "priority"),
+		TieBreak:   rapid.SampledFrom([]priority.TieBreak{priority.Sticky, priority.Rotate, priority.Random}).Draw(t, "tie"),
+		Schedule:   slots.Must(slots.Every(interval)),
+		Lead:       rapid.SampledFrom([]time.Duration{0, 0, time.Second, priority.MaxLead}).Draw(t, "lead"),
+		Margin:     min(max(interval/100, 10*time.Millisecond), 250*time.Millisecond),
+		Joins:      rapid.Bool().Draw(t, "join"),
+		Retention:  2 * time.Hour,
+		MinBackoff: 100 * time.Millisecond, MaxBackoff: 5 * time.Second,
 	}
 	if rapid.IntRange(0, 2).Draw(t, "checks") == 0 {
 		c.Checks, c.CheckEvery, c.CheckTimeout = true, interval/8, interval/16
@@ -290,7 +290,7 @@ func TestPropertyTheRulesHoldWhereLeasesAreExtended(t *testing.T) {
 		case 1:
 			c.Continuous, c.NoFailback = true, rapid.Bool().Draw(t, "stays")
 		case 2:
-			c.Once, c.RunMissed = true, rapid.Bool().Draw(t, "late")
+			c.Once, c.CatchUp = true, machine.CatchUp(rapid.IntRange(0, 2).Draw(t, "late"))
 			c.MaxAttempts = rapid.IntRange(0, 3).Draw(t, "attempts")
 		}
 		befall(t, c)

@@ -97,10 +97,10 @@ func (x *step) backOff(err error) {
 	if s.Retries.Twice {
 		most, soon, s.Retries.Twice = min(2*most, x.m.MaxBackoff), 2*soon, false
 	}
-	if s.Bid.Role == Extender && x.m.Failover > 0 && (s.Hold.holding() || s.Stopping && s.Closing.DoneUntil.IsZero()) {
+	if s.Bid.Role == Extender && x.m.Failover > 0 && (s.Hold.holding() || s.Stopping && s.Closing.Done.IsZero()) {
 		most = min(most, max(x.m.early()/8, 10*time.Millisecond))
 	}
-	recording := x.closing() && !s.Closing.DoneUntil.IsZero()
+	recording := x.closing() && !s.Closing.Done.IsZero()
 	if recording {
 		// Others may run the work again until it is recorded. In an outage that lasts longer than an
 		// election these waits double, too.

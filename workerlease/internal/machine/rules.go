@@ -3,7 +3,7 @@ package machine
 import (
 	"time"
 
-	"github.com/slotlease/slotlease/internal/terms"
+	"github.com/slotlease/slotlease/internal/ledger"
 	"github.com/slotlease/slotlease/priority"
 	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/store"
@@ -19,6 +19,9 @@ import (
 // All workers run under [Standard]; its functions give the reasons. Only tests use others,
 // with one rule broken, and check that this is noticed.
 type Rules struct {
+	// Rules decide which records are obeyed.
+	ledger.Rules
+
 	// BeginBy is the edge of store time that must have reached the start of a
 	// window for it to be worked under; EndBy the edge that must not have reached
 	// its Last moment.
@@ -77,8 +80,14 @@ type Rules struct {
 	// that nobody has, because the store is slow.
 	Timeout func(usual, most, longest time.Duration) time.Duration
 	// Entry is how a worker takes part in the slot in which it starts: join reports that
-	// it was asked to claim the rest, and group is its group, if it has one.
+	// it is to claim the rest, and group is its group, if it has one.
 	Entry func(join bool, group string) Entry
+	// Uncounts reports that the release of a head takes back the attempt which that counts as, given the newest claim under
+	// which nothing was begun. Breaking it shows as work that is begun more often than it may be, or too seldom.
+	Uncounts func(head store.Record, of Unbegun) bool
+	// MayStart reports that the first attempt at a slot may begin at a time, given up to when it may; the zero
+	// time means as long as the slot lasts. Breaking it shows as work that begins too late, or never.
+	MayStart func(at, by time.Time) bool
 	// Abandon is when a slot that nobody is known to have is given up, and is missed.
 	// Claims for the slot after it open at opens. Giving up sooner leaves the rest unused.
 	Abandon func(slot slots.Slot, opens time.Time) time.Time
@@ -111,6 +120,10 @@ type Rules struct {
 	MayExtend func(head store.Record, now timeline.Interval) bool
 	// Token is the fencing token of a new term.
 	Token func(start time.Time, head store.Record) int64
+	// Knows are the ways in which a worker notices that records were lost which it knows, and Outlived is when nobody
+	// works any more under such records: see outlived.
+	Knows    Knowing
+	Outlived func(end, begins time.Time, part time.Duration) time.Time
 	// Outcome is the outcome of an append, as far as its error shows.
 	Outcome func(err error) Outcome
 	// Mine reports that a record comes from the claim of an identity, and Kin that
@@ -142,6 +155,9 @@ type Rules struct {
 	// StepBack is for how many slots the worker lets others go first after its code has failed in so
 	// many slots in a row.
 	StepBack func(failures int) int
+	// Again is how long a worker leaves a slot to others after its code has failed there, given the lead, how often that was and
+	// how long the slot is. Breaking it shows as a worker that is alone, and begins what fails over and over.
+	Again func(lead time.Duration, failed int, slot time.Duration) time.Duration
 	// Recall is what a worker remembers of the troubles of a process whose place it takes. Breaking it
 	// shows as a crash loop that has slot after slot.
 	Recall func(t Trouble) Trouble
@@ -154,8 +170,26 @@ type Rules struct {
 	// as slots that nobody has, although somebody could.
 	GivesBack Unused
 
-	// IsDone reports that a slot is done, by what the head carries.
-	IsDone func(head Carried, slot slots.Slot) bool
+	// Oldest is the start of the oldest slot that may be run late, given the oldest by how long ago that was, when the
+	// slot began that was attempted last, and the end of the newest one that is done. Breaking it shows as work that is
+	// done twice, or too often.
+	Oldest func(from, attempted, done time.Time) time.Time
+	// Finishes reports that the work of a term may go on after its slot, and Exceeds that a run has taken longer than
+	// it may. Breaking them shows as work that is cut or never is.
+	Finishes func(t Term) bool
+	Exceeds  func(ran, most time.Duration) bool
+	// Outlasts reports that the run of a grant may go on into a slot, and may yet keep that from others. Breaking it shows
+	// as runs that are cut at a boundary, which somebody else has claimed.
+	Outlasts func(grant store.Record, slot slots.Slot, now timeline.Interval) bool
+	// Settle is orders without the trigger that was given at a time, when its run is done or given up. Breaking it
+	// shows as runs that an operator has asked for once and that come again.
+	Settle func(orders string, at time.Time) string
+	// Closes reports that a trigger's run, which began at a time, came when the own work of a slot was over. Breaking it
+	// shows as slots that are tried again after it, more often than they may be.
+	Closes func(begun time.Time, slot slots.Slot) bool
+	// IsDone reports that a slot of a schedule, nil if that isn't known, is done by what the head
+	// carries. Breaking it shows as slots whose work is done twice, or never.
+	IsDone func(head Carried, slot slots.Slot, by slots.Schedule) bool
 	// Obey is what the orders that are in force mean to a worker of a host. Asks reports that the
 	// holder of a term is asked to give it up. Precedence is the priority of a worker while one is
 	// preferred, and whether it goes first among equals. Breaking them shows as claims in a pause,
@@ -163,6 +197,20 @@ type Rules struct {
 	Obey       func(orders []store.Order, host string) Levers
 	Asks       func(l Levers, t Term) bool
 	Precedence func(preferred bool, p int, first bool, lowest int) (int, bool)
+	// HearAgain is how soon a worker that an order keeps from its slot reads the head again: the order may have
+	// ended. Breaking it shows as slots that nobody has, although nobody is kept from them any more.
+	HearAgain func(failover time.Duration) time.Duration
+	// Granted is the grant of the term in a head, and GivenBack reports that its holder has given that up, whatever was
+	// said of it since. Breaking them shows as members that don't join their group or begin too early, and as attempts
+	// that come too soon.
+	Granted   func(head store.Record) (grant store.Record, ok bool)
+	GivenBack func(head store.Record) bool
+	// DoneAfter is the slot that is said to be done after a head, when the work of a slot has ended which went on into done.
+	// Breaking it shows as slots that are done by nobody, since another worker has begun and not finished them.
+	DoneAfter func(work, done slots.Slot, head store.Record, by slots.Schedule) slots.Slot
+	// Died reports that the holder of the attempt that a head shows has gone without a word, given whether anything was
+	// said of the attempt. It is asked once that is over. Breaking it shows as deaths of workers that live.
+	Died func(head store.Record, said bool) bool
 	// Carry is what a record repeats of the head that it is appended to.
 	Carry func(head store.Record) Carried
 	// Repeat makes a record that changes no term repeat the one in the head. Breaking it shows as
@@ -183,28 +231,10 @@ type Rules struct {
 	// TrimBelow is the Seq below which a record justifies trimming, 0 if it does
 	// not.
 	TrimBelow func(r store.Record, now timeline.Interval, retention time.Duration) int64
-	// Keep is the number of the newest records that are never trimmed. A worker trims
-	// when it wins a Seq that TrimEvery divides: a prime, so that no pattern of grants
-	// and releases keeps every worker from ever winning one.
-	Keep, TrimEvery int64
+	// TrimEvery: a worker trims when it wins a Seq that this divides. It is a prime, so that
+	// no pattern of grants and releases keeps every worker from ever winning one.
+	TrimEvery int64
 
-	// Poison reports why a head can't be obeyed, nil if it can, given Ahead and
-	// Longest: how far from now a window may start, and how long it may be.
-	Poison         func(head store.Record, now timeline.Interval, ahead, longest time.Duration) error
-	Ahead, Longest time.Duration
-	// Contradicts reports why a record can't follow the one below it, which can be obeyed,
-	// nil if it can. Then it is poison, although it can be read.
-	Contradicts func(below, r store.Record) error
-	// Dated reports that a reset was written at its ReadAt, as far as a record below it shows.
-	Dated func(reset, below store.Record) bool
-	// Leads reports that no key is free between two records, the lower of which is the
-	// zero Record if nothing is below. A record above a free key is not followed.
-	Leads func(lower, upper store.Record) bool
-	// Patience is how long poison is watched, on top of the longer of one's own slot, up to
-	// a day, and Span. Span is how long windows of poison may be in force, newest first: one may be
-	// a grant that only this worker can't read or obey.
-	Patience time.Duration
-	Span     func(poison []store.Record) time.Duration
 	// Reset is the time of the record that supersedes poison, and its token, given the
 	// record that was in force below the poison (the zero Record if there is none).
 	Reset func(below store.Record, now timeline.Interval) (at time.Time, token int64)
@@ -212,6 +242,8 @@ type Rules struct {
 
 // Standard are the rules that workers run under.
 var Standard = Rules{
+	Rules: ledger.Standard,
+
 	BeginBy: timeline.Earliest,
 	EndBy:   timeline.Latest,
 	Last:    last,
@@ -233,6 +265,10 @@ var Standard = Rules{
 	Landing: landing,
 	Timeout: timeout,
 	Entry:   entry,
+
+	MayStart: mayStart,
+	Uncounts: uncounts,
+
 	Abandon: abandon,
 	StandBy: standBy,
 	Wait:    wait,
@@ -243,6 +279,8 @@ var Standard = Rules{
 	Gap:       gap,
 	MayExtend: mayExtend,
 	Token:     token,
+	Knows:     ByAppend | ByRead | ByMemory | ByHistory,
+	Outlived:  outlived,
 	Outcome:   outcome,
 	Mine:      mine,
 	Kin:       kin,
@@ -257,17 +295,31 @@ var Standard = Rules{
 	GivesBack:  AfterJump | WhileOverrun | AfterStepDown,
 	Heeds:      Claiming | Beginning | Holding | Stalling,
 	StepBack:   stepBack,
+	Again:      retry,
 	Recall:     recall,
 	Rank:       bounded,
 	Counts:     func(every time.Duration) time.Duration { return every },
 
+	Granted:   granted,
+	GivenBack: givenBack,
+	DoneAfter: doneAfter,
+	Died:      died,
+
+	Oldest:   oldest,
+	Finishes: finishes,
+	Exceeds:  exceeds,
+	Outlasts: outlasts,
+
 	IsDone: isDone,
+	Settle: store.WithoutTrigger,
+	Closes: closes,
 	Carry:  carry,
 	Repeat: repeat,
 
 	Obey:       obey,
 	Asks:       asks,
 	Precedence: prefers,
+	HearAgain:  hearAgain,
 
 	CloseSoon: 250 * time.Millisecond,
 	Defers:    true,
@@ -275,18 +327,9 @@ var Standard = Rules{
 	Pause:     pause,
 
 	TrimBelow: trimBelow,
-	Keep:      terms.Keep,
 	TrimEvery: 53,
 
-	Poison:      poison,
-	Ahead:       terms.Ahead,
-	Longest:     terms.Longest,
-	Contradicts: terms.Contradicts,
-	Dated:       terms.Dated,
-	Leads:       terms.Leads,
-	Patience:    5 * time.Minute,
-	Span:        span,
-	Reset:       resetAt,
+	Reset: resetAt,
 }
 
 // MinRetention is the least time that records are kept: twice the age of a

@@ -24,6 +24,7 @@ type State struct {
 
 	Eligibility Eligibility // whether it may lead, by a check of its user's
 	Trouble     Trouble     // of the user's code
+	Triggers    Triggers    // of operators
 	Rank        Rank        // among other workers
 
 	Stopping, GivenUp bool

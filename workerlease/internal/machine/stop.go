@@ -46,7 +46,7 @@ func (x *step) stop() {
 	case s.Bid.Stage == Checking:
 		x.ask(ReadingRecord, ReadRecord{s.Bid.Record.Seq})
 	case s.Bid.Stage == Sending && !s.Bid.grants() && s.Bid.Record.Kind != store.KindReset:
-		x.ask(Appending, Append{s.Bid.Record})
+		x.append()
 	case x.m.awaits(s, Releasing):
 	default:
 		x.readHead()
@@ -61,7 +61,17 @@ func (f facts) nothingToFree() bool {
 		return !f.closing()
 	}
 	tried := r.Kind == store.KindOutcome // once, and at once
-	return !tried && !f.at.Now.Latest.Before(r.SlotEnd)
+	return !tried && !f.at.Now.Latest.Before(f.s.Bid.frees())
+}
+
+// frees is up to when the record under way may leave something to free: the end of its slot or, if its term goes on
+// over that, of its window, or of the one that it releases.
+func (b *Bid) frees() time.Time {
+	end := later(b.Record.SlotEnd, b.Record.WindowEnd)
+	if b.Below.Claim == b.Record.Claim {
+		end = later(end, b.Below.WindowEnd)
+	}
+	return end
 }
 
 // stopsBy is when a worker that stops gives up what it is about. It doesn't give up user
@@ -72,10 +82,10 @@ func (m *Machine) stopsBy(s *State) []Wait {
 	case appending && s.Bid.Record.Kind == store.KindOutcome:
 		return nil // It is tried at once.
 	case appending && s.Bid.Record.Kind != store.KindDone:
-		return []Wait{{Time: s.Bid.Record.SlotEnd, Edge: timeline.Latest}}
+		return []Wait{{Time: s.Bid.frees(), Edge: timeline.Latest}}
 	case appending, !m.awaits(s, Releasing) && s.Closing.Claim != "":
 		return []Wait{{Local: s.Closing.Until}}
-	case !m.awaits(s, Releasing) && !left.IsZero():
+	case !m.awaits(s, Releasing) && !left.IsZero() && !s.Triggers.Trying: // else that ends later, and is heard of
 		return []Wait{{Time: left.End, Edge: timeline.Latest}}
 	default:
 		return nil
@@ -85,7 +95,7 @@ func (m *Machine) stopsBy(s *State) []Wait {
 // halt ends the worker, once the user's code has returned.
 func (x *step) halt() {
 	s := x.s
-	if s.Hold.Running {
+	if s.Hold.Running || s.Triggers.Trying {
 		return
 	}
 	s.Bid.Stage, s.Hold.Next, s.Hold.Left = Halted, Term{}, Term{}
@@ -118,7 +128,6 @@ func (x *step) surrender(head store.Record, below []store.Record, obeyed bool) {
 	}
 	s.Closing = Closing{}
 	t := s.Hold.unreleased(x.at.Now.Latest)
-	unbegun := t.Claim == s.Hold.Next.Claim
 	// A worker that stops begins nothing any more: neither term is worked under again,
 	// whatever the reply to the release.
 	s.Hold.Next, s.Hold.Left = Term{}, Term{}
@@ -131,7 +140,4 @@ func (x *step) surrender(head store.Record, below []store.Record, obeyed bool) {
 		return
 	}
 	x.release(head)
-	if unbegun {
-		s.Bid.Record.Attempt = max(0, s.Bid.Record.Attempt-1)
-	}
 }

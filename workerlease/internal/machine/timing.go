@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/slotlease/slotlease/slots"
-	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease/internal/timeline"
 )
 
@@ -16,6 +15,9 @@ func (c *Config) LeadOf(slot slots.Slot) time.Duration { return c.lead(slot) }
 
 // LeadAfter is the lead of a slot that follows one of a length.
 func (c *Config) LeadAfter(length time.Duration) time.Duration { return c.leadAfter(length) }
+
+// StartsWithin is how late the first attempt at a slot may begin; 0: as long as the slot lasts.
+func (c *Config) StartsWithin(slot slots.Slot) time.Duration { return c.startWithin(slot) }
 
 // Early is how long before the end of a part of a slot its holder extends it; 0 without
 // Failover.
@@ -37,24 +39,17 @@ func (c *Config) SampleAges(lead time.Duration) (claiming, extending time.Durati
 	return freshToClaim(lead), c.freshToExtend()
 }
 
+// StartBy is up to when the first attempt at a slot may begin.
+func (c *Config) StartBy(slot slots.Slot) time.Time {
+	if by := c.startBy(slot); !by.IsZero() {
+		return by
+	}
+	return slot.End
+}
+
 // HeadAge is the age of the newest read of the head at which a part is still extended
 // without reading it again.
 const HeadAge = lookAge / 2
 
 // MaxDrift is the greatest rate by which a local clock and the store's may differ.
 const MaxDrift = timeline.MaxDrift
-
-// Unfit is the reason why a record can't be obeyed as the head at a store time, given the
-// record in force below it (the zero Record if none is known); nil if there is none.
-func Unfit(below, head store.Record, now time.Time) error {
-	f := facts{m: &Machine{Config{Rules: &Standard}}, s: &State{}}
-	f.at.Newest = timeline.Interval{Earliest: now, Latest: now}
-	records := []store.Record{head}
-	if head.Seq > below.Seq+1 {
-		records = append(records, store.Record{Seq: head.Seq - 1, Defect: "it was passed over"})
-	}
-	if below.Seq > 0 {
-		records = append(records, below)
-	}
-	return f.defect(records)
-}

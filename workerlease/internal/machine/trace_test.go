@@ -138,7 +138,19 @@ func config(fields []string) machine.Config {
 		case "priority":
 			c.Priority = int(value[0] - '0')
 		case "join":
-			c.JoinMidSlot = true
+			c.Joins = true
+		case "once":
+			c.Once = true
+		case "within":
+			c.StartWithin, _ = time.ParseDuration(value)
+		case "attempts":
+			c.MaxAttempts = int(value[0] - '0')
+		case "finishes":
+			c.Finishes = true
+		case "timeout":
+			c.Timeout, _ = time.ParseDuration(value)
+		case "catchup":
+			c.CatchUp = map[string]machine.CatchUp{"newest": machine.CatchUpNewest, "all": machine.CatchUpAll}[value]
 		case "failover":
 			c.Failover, _ = time.ParseDuration(value)
 		case "continuous":
@@ -160,6 +172,7 @@ var events = map[string]machine.Event{
 	"done":     machine.Finished{Done: true},
 	"failed":   machine.Finished{},
 	"rested":   machine.Rested{},
+	"hint":     machine.Hinted{},
 	"stop":     machine.Stop{},
 	"giveup":   machine.GiveUp{},
 }
@@ -199,6 +212,10 @@ func (s *script) run(command string, args []string) error {
 	case "trimmed": // somebody else trimmed all records below a seq
 		before, err := strconv.ParseInt(args[0], 10, 64)
 		maps.DeleteFunc(s.ledger, func(seq int64, _ store.Record) bool { return seq < before })
+		return err
+	case "loses": // the store loses all records from a seq on
+		from, err := strconv.ParseInt(args[0], 10, 64)
+		maps.DeleteFunc(s.ledger, func(seq int64, _ store.Record) bool { return seq >= from })
 		return err
 	case "steps": // the store's clock
 		by, err := time.ParseDuration(args[0])
@@ -281,6 +298,7 @@ func (s *script) other(args []string) error {
 			r.Kind = store.Kind(value)
 			r.Claim, r.Token, r.Group = head.Claim, head.Token, head.Group
 			r.WindowStart, r.WindowEnd = head.WindowEnd, head.WindowEnd
+			r.SlotStart, r.SlotEnd = head.SlotStart, head.SlotEnd
 		case "holder":
 			r.InstanceID = value
 		case "group":
@@ -291,6 +309,8 @@ func (s *script) other(args []string) error {
 			r = store.Record{WorkerType: "mail", Seq: r.Seq, Defect: strings.ReplaceAll(value, "_", " ")}
 		case "token":
 			r.Token, err = strconv.ParseInt(value, 10, 64)
+		case "attempt":
+			r.Attempt = int(value[0] - '0')
 		case "readat":
 			r.ReadAt, err = s.clock(value)
 		case "window":

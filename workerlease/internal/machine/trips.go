@@ -70,7 +70,7 @@ func (x *step) measure(e Event) {
 	case err == nil, errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrConflict):
 		was := t.Cut
 		t.answered(took)
-		if !x.s.Closing.DoneUntil.IsZero() && took < was {
+		if !x.s.Closing.Done.IsZero() && took < was {
 			t.Cut = was // One fast answer doesn't make a slow store fast, while work is to be recorded as done.
 		}
 		if t == &x.s.Trips.Samples {
@@ -151,7 +151,7 @@ func (m *Machine) timeoutOf(s *State, op Op) time.Duration {
 		usual, most = 3*usual, 3*most
 	}
 	longest := max(t.took(), t.Cut)
-	if !s.Closing.DoneUntil.IsZero() {
+	if !s.Closing.Done.IsZero() {
 		// Others run the work again if this isn't recorded right after an outage. So what hangs in one is
 		// given up while others still wait: a read soon, and an append, which is sent when a read was
 		// answered, not before it has had as much time as that. In case that the store has become slow, one

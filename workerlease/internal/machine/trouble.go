@@ -6,15 +6,16 @@ import (
 	"github.com/slotlease/slotlease/slots"
 )
 
-// A worker whose code fails in slot after slot would take slot after slot from those whose code works. So
-// it lets them go first for a while: it comes at the end of the turn of the lowest priority, and claims what
-// nobody else has by then.
+// A worker whose code fails in slot after slot would take slot after slot from those whose code works, and so would one
+// that is fit until it has a slot. So it lets them go first for a while: it comes at the end of the turn of the lowest
+// priority, and claims what nobody else has by then.
 
-// Trouble is how the code of the slots that the worker had has failed.
+// Trouble is how the worker has failed in the slots that it had.
 type Trouble struct {
 	Slots int       // in a row
 	Began time.Time // start of the slot in which the lease began
 	Slot  time.Time // start of the newest of them
+	Times int       // how often it has failed in that
 	Until time.Time // start of the first slot for which the worker has its own turn again
 	// Worked says that the code has worked in a slot since the worker began: what was before doesn't count.
 	Worked bool
@@ -37,9 +38,10 @@ func (x *step) troubled(slot slots.Slot, why Reason) {
 		t.Slots, t.Worked = 0, true // It has gone on through a slot at least.
 	}
 	if t.Slots > 0 && t.Slot.Equal(slot.Start) {
+		t.Times++
 		return
 	}
-	t.Slots, t.Slot = t.Slots+1, slot.Start
+	t.Slots, t.Slot, t.Times = t.Slots+1, slot.Start, 1
 	back := lost * x.m.Rules.StepBack(t.Slots)
 	if back == 0 {
 		return
@@ -51,6 +53,18 @@ func (x *step) troubled(slot slots.Slot, why Reason) {
 	}
 }
 
+// yield leaves the rest of a slot to others after the code has failed in it. If the worker takes over rests itself, it
+// claims this one again, if nobody else has taken it by then: after a lead, and after twice as long each further time.
+func (x *step) yield(slot slots.Slot) {
+	b, now := &x.s.Bid, x.at.Now.Mid()
+	again := now.Add(x.m.Rules.Again(x.m.lead(slot), x.s.Trouble.Times, slot.Length()))
+	if x.m.Failover == 0 || !again.Before(x.m.opens(x.m.Schedule.Next(slot.Start))) {
+		b.SkipSlot = slot.Start
+		return
+	}
+	b.YieldSlot, b.YieldUntil = slot.Start, again
+}
+
 // faltered notes that the work of the slot has failed under a lease that goes on.
 func (x *step) faltered(e Faltered) {
 	h := &x.s.Hold
@@ -59,7 +73,7 @@ func (x *step) faltered(e Faltered) {
 	}
 	slot := x.inSlot(h.Held)
 	if !x.s.Report.reported(h.Held, slot) {
-		x.report(h.Held, slot, true, false, e.Work)
+		x.report(h.Held, slot, true, x.m.Single, e.Work) // A single claim ends with its code.
 	}
 	x.troubled(slot, CodeFailed)
 	x.s.Trouble.Began = x.m.Schedule.Next(slot.Start).Start // With that slot the work begins anew.

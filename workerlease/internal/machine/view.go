@@ -20,13 +20,23 @@ type View struct {
 	Unheeded  bool      // it has not come after all others for that yet
 	Behind    time.Time // up to when it lets them
 	LastGrant Grant     // the newest grant that was won or joined, until a read has shown it
-	Mismatch  string    // the newest foreign schedule that was reported
+	Mismatch  Mismatched
 
 	Rival       Rival
 	Watch       Watch
+	Known       Known
+	Loss        Loss
+	Floor       int64     // the highest token of a record that was lost
+	History     string    // the name that the store's history has
+	Unsure      time.Time // up to when others may work by what was lost when that changed
+	Renamed     time.Time // Latest(now) when it was noticed that it had
 	Seen        Seen
 	Block       Block
-	Unreachable int64 // seq of the newest unreachable record, 0 if there is none
+	Dead        string    // the claim of the newest attempt that was reported as lost
+	GivenUp     time.Time // start of the newest slot of a job that was reported as given up
+	Missed      time.Time // start of the newest slot of a job that was reported as missed
+	Attended    bool      // what the ledger shows of the slot before the worker started was looked at
+	Unreachable int64     // seq of the newest unreachable record, 0 if there is none
 }
 
 // ReadTime is when the worker last read the head and found that it can be obeyed. An
@@ -42,6 +52,24 @@ type Block struct {
 	Seq   int64 // 0: there is none
 	Until time.Time
 	Done  bool // slots up to then are recorded as done; else a window lasts until then
+}
+
+// Mismatched is the newest grant of another worker that had another slot.
+type Mismatched struct {
+	Schedule     string // of the other worker; empty: there was none
+	Holder       string
+	Ours, Theirs slots.Slot
+}
+
+// OtherSlot is the slot of a schedule in which that of a grant starts, and whether it is another
+// one: by another schedule, or another release of the tz database. What texts say doesn't matter.
+func OtherSlot(s slots.Schedule, r store.Record) (ours slots.Slot, differs bool) {
+	theirs := slots.Slot{Start: r.SlotStart, End: r.SlotEnd}
+	if r.Kind != store.KindGrant || r.Triggered() || !theirs.Start.Before(theirs.End) {
+		return slots.Slot{}, false
+	}
+	ours = s.At(theirs.Start)
+	return ours, !ours.IsZero() && (!ours.Start.Equal(theirs.Start) || !ours.End.Equal(theirs.End))
 }
 
 // Watch is poison that is being watched.
@@ -64,9 +92,13 @@ type Seen struct {
 // reading the head is enough.
 type Carried struct {
 	DoneUntil time.Time
-	Slot      time.Time // start of the slot that Attempt counts for
+	Done      store.Done // the newest slot that is done; zero: it isn't known
+	Slot      time.Time  // start of the slot that Attempt counts for
 	Attempt   int
 	Orders    string // of operators
+	Seq       int64
+	// Begun and Triggered are when the term in the head began, and its end, if it is that of a trigger's run.
+	Begun, Triggered time.Time
 }
 
 // attempt is the number of the attempt that a grant of a slot would be.
@@ -74,11 +106,18 @@ func (c Carried) attempt(slot slots.Slot) int {
 	if c.Slot.Equal(slot.Start) {
 		return c.Attempt + 1
 	}
-	return 1
+	return 1 + tried(c.Orders, slot)
 }
 
 // carry repeats everything: whatever a record leaves out is lost to the records after
 // it.
 func carry(head store.Record) Carried {
-	return Carried{DoneUntil: head.DoneUntil, Slot: head.SlotStart, Attempt: head.Attempt, Orders: head.Orders}
+	c := Carried{DoneUntil: head.DoneUntil, Done: known(head), Slot: head.SlotStart, Attempt: head.Attempt, Orders: head.Orders, Seq: head.Seq}
+	if head.Triggered() {
+		c.Begun, c.Triggered = store.FromMillis(head.Token), head.WindowEnd
+		if head.WindowStart.Before(c.Begun) {
+			c.Begun = head.WindowStart // After an override, tokens may be ahead of the time.
+		}
+	}
+	return c
 }

@@ -20,16 +20,17 @@ func (x *step) watch(head store.Record, below []store.Record, why error) {
 		x.note(Note{What: Poison, Slot: s.Bid.Slot, Record: head, Err: why})
 	}
 	// If no record that can be obeyed is left below it, nobody knows which term is in force.
-	alone := below != nil && head.Seq > 1 && !x.hasValidBase(below)
+	records, reader := append([]store.Record{head}, below...), x.ledger()
+	alone := below != nil && reader.Stuck(records)
 	stays := head.Seq >= store.MaxSeq || s.Bid.Role == Joiner || alone || s.Clock.unsettled()
 	if seen := &s.View.Seen; seen.Seq == head.Seq {
 		w.From = min(w.From, seen.From)
-	} else if after := x.youngerThan(below); !stays && !after.IsZero() && x.timeless(head, below) && x.maySight() {
+	} else if after := reader.YoungerThan(below); !stays && !after.IsZero() && reader.Timeless(records) && x.maySight() {
 		*seen = Seen{Seq: head.Seq, Asked: x.at.Local, From: w.From, After: after}
 		x.ask(Sighting, Sight{Poison: head, Since: w.Since, Why: why.Error()})
 		return
 	}
-	w.Over = max(w.Over, w.From+x.patience(head, below))
+	w.Over = max(w.Over, w.From+drifted(reader.Watched(records, s.Bid.Slot.Length())))
 	if stays && x.at.Local >= w.Over {
 		w.Over = x.at.Local + x.m.Rules.Patience
 	}
@@ -66,18 +67,6 @@ func (f facts) maySight() bool {
 	return seen.Seq == 0 || f.at.Local-seen.Asked >= f.m.Rules.Patience
 }
 
-// youngerThan is the reading of the head for the newest record below poison that can be obeyed. The
-// poison was appended later, whatever a sighting says. Zero: it isn't known; then a sighting could
-// be of a ledger that was deleted since.
-func (f facts) youngerThan(below []store.Record) time.Time {
-	for i, r := range below {
-		if !f.impossible(below[i:]) {
-			return r.ReadAt
-		}
-	}
-	return time.Time{}
-}
-
 // standStill claims nothing before the watch is over, and perhaps the rest of the slot then.
 func (x *step) standStill() {
 	s := x.s
@@ -96,37 +85,5 @@ func (x *step) standStill() {
 	x.next()
 }
 
-// timeless reports that poison, head and what is poison right below it, is so whatever the
-// time is. Other poison is too far ahead of store time, which this worker may know wrongly, and
-// the next one, too: so its sightings count for nothing.
-func (f facts) timeless(head store.Record, below []store.Record) bool {
-	f.at.Newest.Latest = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
-	records := append([]store.Record{head}, below...)
-	for i := range records {
-		if !f.impossible(records[i:]) {
-			return i > 0
-		}
-	}
-	return true
-}
-
-// patience is how long poison is watched, by the local clock: head, and the records right
-// below it that are poison, too.
-func (f facts) patience(head store.Record, below []store.Record) time.Duration {
-	poison := []store.Record{head}
-	for i, r := range below {
-		if !f.impossible(below[i:]) {
-			break
-		}
-		poison = append(poison, r)
-	}
-	return f.outlasting(poison, longestSpan)
-}
-
-// outlasting is how long it takes, by the local clock, until no worker can still act on
-// records: until the longest of their windows, or of one's own slots, would be over. Slots
-// count for longestSlot at most.
-func (f facts) outlasting(records []store.Record, longestSlot time.Duration) time.Duration {
-	d := max(min(f.s.Bid.Slot.Length(), longestSlot), f.m.Rules.Span(records)) + f.m.Rules.Patience
-	return d + time.Duration(float64(d)*timeline.MaxDrift)
-}
+// drifted is a time by the store's clock as one's own may count it, at the most.
+func drifted(d time.Duration) time.Duration { return d + time.Duration(float64(d)*timeline.MaxDrift) }

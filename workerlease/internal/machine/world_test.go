@@ -47,7 +47,7 @@ func plain() machine.Config {
 	return machine.Config{
 		Rules: &rules, WorkerType: "mail", InstanceID: "w1",
 		Schedule: slots.Must(slots.Every(5 * time.Minute)), Margin: 250 * time.Millisecond, Retention: 24 * time.Hour,
-		MinBackoff: 100 * time.Millisecond, MaxBackoff: 5 * time.Second,
+		MinBackoff: 100 * time.Millisecond, MaxBackoff: 5 * time.Second, Follows: true,
 	}
 }
 
@@ -215,6 +215,8 @@ func (w *world) reply(err error, done bool, stale int) machine.Event {
 		return machine.RecordRead{Seq: a.Seq, Record: r, Err: err}
 	case machine.Append:
 		switch {
+		case err == nil && a.Prev.Seq != 0 && !store.SameRecord(w.ledger[a.Prev.Seq], a.Prev):
+			err = store.WentBack(a.Prev)
 		case err == nil:
 			err = w.insert(a.Record)
 		case done:
@@ -254,7 +256,7 @@ func (w *watcher) poison(head store.Record, at machine.Moment) bool {
 // workers, as far as they alone show: a reset or an override may have ended more.
 func (w *watcher) contradicts(below, r store.Record, at machine.Moment) bool {
 	valid := func(r store.Record) bool {
-		return w.m.Rules.Poison(r, at.Newest, w.m.Rules.Ahead, w.m.Rules.Longest) == nil
+		return w.m.Rules.Poison(r, at.Newest.Latest, w.m.Rules.Ahead, w.m.Rules.Longest) == nil
 	}
 	if below.Seq == 0 || below.Seq+1 != r.Seq || r.Kind == store.KindReset || r.Kind == store.KindOverride || !valid(below) || !valid(r) {
 		return false
@@ -277,7 +279,7 @@ func (w *watcher) contradicts(below, r store.Record, at machine.Moment) bool {
 // show them.
 func (w *watcher) reached(records []store.Record, asked int, at machine.Moment) []store.Record {
 	valid := func(r store.Record) bool {
-		return w.m.Rules.Poison(r, at.Newest, w.m.Rules.Ahead, w.m.Rules.Longest) == nil
+		return w.m.Rules.Poison(r, at.Newest.Latest, w.m.Rules.Ahead, w.m.Rules.Longest) == nil
 	}
 	from := 0
 	for i, r := range records {

@@ -9,11 +9,11 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "rewrite the table of docs/monitoring.md")
+var update = flag.Bool("update", false, "rewrite the table of docs/metrics.md")
 
 const heading = "| Metric | Type | Labels | Meaning |\n|---|---|---|---|\n"
 
-// table is the table of metrics in docs/monitoring.md.
+// table is the table of metrics in docs/metrics.md.
 func table() string {
 	var b strings.Builder
 	for _, in := range all {
@@ -28,7 +28,7 @@ func table() string {
 }
 
 func TestTheDocumentationListsAllMetrics(t *testing.T) {
-	path := filepath.Join("..", "..", "..", "docs", "monitoring.md")
+	path := filepath.Join("..", "..", "..", "docs", "metrics.md")
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -36,7 +36,7 @@ func TestTheDocumentationListsAllMetrics(t *testing.T) {
 	before, after, found := strings.Cut(string(text), heading)
 	got, rest, _ := strings.Cut(after, "\n\n")
 	if !found {
-		t.Fatalf("docs/monitoring.md has no table that begins with\n%s", heading)
+		t.Fatalf("docs/metrics.md has no table that begins with\n%s", heading)
 	}
 	want := strings.TrimSuffix(table(), "\n")
 	if *update && got != want {
@@ -46,12 +46,12 @@ func TestTheDocumentationListsAllMetrics(t *testing.T) {
 		return
 	}
 	if got != want {
-		t.Errorf("docs/monitoring.md lists\n%s\nwant (go test ./workerlease/internal/tally -update)\n%s", got, want)
+		t.Errorf("docs/metrics.md lists\n%s\nwant (go test ./workerlease/internal/tally -update)\n%s", got, want)
 	}
 }
 
 func TestTheDocumentationListsAllValuesOfLabels(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "monitoring.md"))
+	text, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "metrics.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func TestTheDocumentationListsAllValuesOfLabels(t *testing.T) {
 	for _, in := range all {
 		for _, v := range in.Values {
 			if !strings.Contains(section, "`"+v+"`") {
-				t.Errorf("docs/monitoring.md doesn't list %s=%q of %s", in.Label, v, in.PrometheusName())
+				t.Errorf("docs/metrics.md doesn't list %s=%q of %s", in.Label, v, in.PrometheusName())
 			}
 		}
 	}

@@ -4,7 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/slotlease/slotlease/workerlease"
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/workerlease/event"
 )
 
 // Kind is the kind of an instrument.
@@ -100,7 +101,7 @@ func values[T ~string](texts ...T) (out []string) {
 	return out
 }
 
-// operations are those of [workerlease.Operated] and [workerlease.Charged].
+// operations are those of [event.Operated] and [event.Charged].
 var operations = values("append", "tail", "get", "now", "trim", "get for trim", "sighting", "roster")
 
 // failures say how a task failed: it returned an error, or panicked, or its code called Lease.Failed.
@@ -108,11 +109,18 @@ const (
 	returned = "error"
 	panicked = "panic"
 	reported = "reported"
+	died     = "worker_died"
 )
 
+// causes are short names of why an attempt failed that did not end by itself.
+var causes = map[store.Cause]string{
+	store.TimedOut: "timed_out", store.SlotEnded: "slot_ended", store.LeaseLost: "lease_lost", store.Ordered: "ordered",
+	store.Stopped: "stopped", store.WorkerDied: died,
+}
+
 // verdicts are short names of what a clock jump came to.
-var verdicts = map[workerlease.ClockVerdict]string{
-	workerlease.ClockInQuestion: "in_question",
-	workerlease.AnswerDropped:   "answer_dropped",
-	workerlease.JumpConfirmed:   "confirmed",
+var verdicts = map[event.ClockVerdict]string{
+	event.ClockInQuestion: "in_question",
+	event.AnswerDropped:   "answer_dropped",
+	event.JumpConfirmed:   "confirmed",
 }

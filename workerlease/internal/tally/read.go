@@ -3,6 +3,7 @@ package tally
 import (
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/slotlease/slotlease/workerlease"
 )
@@ -88,6 +89,9 @@ func (m moment) add(t *Tally, w *workerlease.WorkerLease) {
 	m[workers]++
 	m.largest(holding, truth(w.IsHolder()))
 	m.largest(holderKnown, truth(known))
+	m.largest(running, truth(s.Running))
+	m.latest(doneUntil, s.DoneUntil)
+	m.latest(due, s.Due)
 	m.largest(slotDone, truth(s.StoreTime.Before(s.DoneUntil)))
 	m.largest(token, float64(holder.Token))
 	m.smallest(healthy, truth(s.Healthy()))
@@ -109,6 +113,13 @@ func (m moment) add(t *Tally, w *workerlease.WorkerLease) {
 func (m moment) largest(in *Instrument, x float64) {
 	if old, ok := m[in]; !ok || x > old {
 		m[in] = x
+	}
+}
+
+// latest takes in a time as Unix time, if there is one.
+func (m moment) latest(in *Instrument, t time.Time) {
+	if !t.IsZero() {
+		m.largest(in, float64(t.UnixMilli())/1000)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/slotlease/slotlease/testutil/clocks"
 	"github.com/slotlease/slotlease/testutil/faultstore"
 	"github.com/slotlease/slotlease/workerlease"
+	"github.com/slotlease/slotlease/workerlease/operate"
 )
 
 // begin starts a worker with slots of a minute, which is stopped with the test.
@@ -118,7 +119,7 @@ func TestOutcomesOfTasksAreCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tally := New(Options{})
 		slot := 0
-		begin(t, tally, memory.New(memory.Options{}), workerlease.Options{Job: &workerlease.Job{MaxAttempts: 1}}, func(ctx context.Context, _ workerlease.Lease) error {
+		begin(t, tally, memory.New(memory.Options{}), workerlease.Options{Job: &workerlease.Job{MaxAttempts: 1}, WaitForBoundary: true}, func(ctx context.Context, _ workerlease.Lease) error {
 			slot++
 			switch slot {
 			case 1:
@@ -149,7 +150,7 @@ func TestAPauseIsSeen(t *testing.T) {
 		tally, ledger := New(Options{}), memory.New(memory.Options{})
 		begin(t, tally, ledger, workerlease.Options{}, work)
 		near(t, 0, readings(t, tally, 90*time.Second, "worker_paused", "holder_known"), 0, 1)
-		if _, err := workerlease.Pause(t.Context(), ledger, workerlease.PauseOptions{WorkerType: "job", For: 3 * time.Minute}); err != nil {
+		if _, err := operate.On(ledger).Give(t.Context(), operate.Order{Kind: store.OrderPause, WorkerType: "job", For: 3 * time.Minute}); err != nil {
 			t.Fatal(err)
 		}
 		near(t, 0, readings(t, tally, 150*time.Second, "worker_paused", "holder_known"), 1, 0)

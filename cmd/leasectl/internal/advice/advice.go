@@ -3,18 +3,20 @@
 package advice
 
 import (
+	"cmp"
+	"crypto/tls"
+	"database/sql/driver"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
-	"os"
+	"net"
 	"os/exec"
-	"path/filepath"
-	"strings"
+	"slices"
 	"syscall"
 	"time"
 
-	driver "modernc.org/sqlite"
-	code "modernc.org/sqlite/lib"
+	"github.com/go-sql-driver/mysql"
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/display"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
@@ -33,10 +35,9 @@ func ForStore(t storeuri.Target, err error) error {
 	e := exit.With(exit.Unreachable, err)
 	switch {
 	case errors.Is(err, store.ErrRefused):
-		e.Code = exit.Refused
-		e.Try, e.Problems[0] = refusal(t, err)
+		e.Code, e.Try = exit.Refused, store.Remedy(err)
 	case errors.Is(err, store.ErrDenied) || errors.Is(err, fs.ErrPermission):
-		e.Code, e.Try = exit.Denied, tryDenied(t, err)
+		e.Code, e.Try = exit.Denied, cmp.Or(store.Remedy(err), store.Remedy(store.ErrDenied))
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, store.ErrMissing):
 		e.Code, e.Try = exit.Missing, tryMissing(t, err)
 	case errors.Is(err, store.ErrInvalid):
@@ -82,121 +83,34 @@ func ForCommand(name string, err error) error {
 	return e
 }
 
-// tryFailed is what to try after an operation that failed. It depends on whether a
-// server answered.
+// tryFailed is what to try after an operation that failed: what the store says, or, if no server has answered, to look for it.
 func tryFailed(t storeuri.Target, err error) string {
 	switch {
-	case errors.Is(err, store.ErrThrottled) && t.Scheme == storeuri.Cosmos:
-		return "again in a moment; if it lasts, the container needs more throughput (leasectl plan shows how much workers use)"
+	case store.Remedy(err) != "":
+		return store.Remedy(err)
 	case errors.Is(err, store.ErrThrottled):
 		return "again in a moment; if it lasts, the server has too much to do"
-	case t.Scheme == storeuri.SQLite:
-		return tryDirectory(t)
-	case otherSet(err):
-		return "correct replicaSet in the URI, or leave it out where there is no replica set"
-	case members(err, isGhost) == all:
-		return "again in a moment if the servers have just started; else make a replica set of them: rs.initiate()"
-	case members(err, isSecondary) != none:
-		return tryElection + "; " + Command(t, "leasectl inspect slots --stale") + " shows what a secondary has"
-	case members(err, isKnown) != none:
-		return tryElection
-	case ailing(err):
-		return "again in a moment: the server answers, but can't serve now; if it lasts, look at its health"
-	case answered(err):
-		return "" // The answer says what is wrong.
-	case t.Registered():
+	case unreached(err) && !t.IsFile():
 		return "check that the server runs, that host and port are right, and that its network lets this machine in; leasectl doctor says more"
-	case t.Scheme == storeuri.Cosmos:
-		return "check the name of the account, and that its network lets this machine in"
-	case strings.HasPrefix(t.Scheme, storeuri.MongoDB) && !unreached(err):
-		return "" // A server answered, and the store didn't like what it said.
-	case nameless(err) && t.Scheme != storeuri.MongoDB:
-		return "check the host in the URI, for which the DNS must have an SRV record, and the DNS of this machine"
-	case renamed(t, err):
-		return "let this machine reach the members by the names that the replica set's configuration gives them, or change those: rs.reconfig()"
 	}
-	return "check that the server runs and that host and port are right"
+	return "" // The answer says what is wrong.
 }
 
-const tryElection = "again in a moment: an election takes up to 12 s; if it lasts, start the members that don't answer"
-
-// refusal is what to try with a store that is refused, and why it is refused.
-// SQLite's own words for a file that it can't read would repeat ours.
-func refusal(t storeuri.Target, err error) (try string, problem error) {
-	e, ok := errors.AsType[*driver.Error](err)
-	if !ok {
-		return tryDirectory(t), err
-	}
-	switch e.Code() & 0xff {
-	case code.SQLITE_NOTADB:
-		return "choose another file", fmt.Errorf("%s: %w: not a SQLite database", t.Place(), store.ErrRefused)
-	case code.SQLITE_CORRUPT:
-		return "stop all its workers first, then remove it (a new ledger starts)",
-			fmt.Errorf("%s: %w: the file is corrupt", t.Place(), store.ErrRefused)
-	}
-	return "", err
+// unreached reports that no server answered: none was there, or it hung up, or it speaks no TLS.
+func unreached(err error) bool {
+	_, network := errors.AsType[net.Error](err)
+	_, plain := errors.AsType[tls.RecordHeaderError](err)
+	over := []error{io.EOF, io.ErrUnexpectedEOF, driver.ErrBadConn, mysql.ErrInvalidConn}
+	return network || plain || slices.ContainsFunc(over, func(of error) bool { return errors.Is(err, of) })
 }
 
-// tryDirectory is what to try with a SQLite store that is a directory, or below a file.
-func tryDirectory(t storeuri.Target) string {
-	if t.Scheme != storeuri.SQLite {
-		return ""
-	}
-	info, err := os.Stat(t.Path())
-	switch {
-	case errors.Is(err, syscall.ENOTDIR):
-		place := filepath.Dir(t.Path())
-		for {
-			if info, err := os.Stat(place); err == nil && !info.IsDir() || place == filepath.Dir(place) {
-				return "name a file in a directory: " + place + " is none"
-			}
-			place = filepath.Dir(place)
-		}
-	case err != nil || !info.IsDir():
-		return ""
-	}
-	name, ok := display.Word("sqlite:" + filepath.Join(t.Path(), "leases.db"))
-	if !ok {
-		return "name a file in the directory"
-	}
-	return "name a file in the directory, such as --store " + name
-}
-
-func tryDenied(t storeuri.Target, err error) string {
-	if errors.Is(err, syscall.EROFS) {
-		return "mount the file system for writing; the log of the kernel says why it isn't, as after an error of the disk"
-	}
-	switch t.Scheme {
-	case storeuri.SQLite:
-		path := t.Path()
-		return "run as a user that may write (to inspect: read) the directory " + filepath.Dir(path) + " and the file " + path
-	case storeuri.Cosmos:
-		if t.KeyFrom() == "" {
-			return "set COSMOS_KEY or COSMOS_CONNECTION_STRING, or sign in (az login); an identity needs a role on the account, and can't create containers"
-		}
-		return "check the key in " + t.KeyFrom() + ", and the account's firewall"
-	}
-	if t.Registered() {
-		return "check user, password or keys, and what rights they have; leasectl doctor shows which are missing"
-	}
-	return "check user, password and authSource in the URI, and the user's role (readWrite; to inspect: read)"
-}
-
+// tryMissing is what the store says, but that this command has a name for Init.
 func tryMissing(t storeuri.Target, err error) string {
-	if Removed(err) {
-		return "put the ledger back, or a backup of it, before you start workers again: leasectl run creates an empty one otherwise"
-	}
-	if t.Scheme == storeuri.SQLite {
-		dir := filepath.Dir(t.Path())
-		if e, ok := errors.AsType[*fs.PathError](err); ok && e.Path != t.Path() {
-			dir = e.Path // The file is a link into another directory.
-		}
-		if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-			return "create the directory " + dir + " first"
-		}
-	}
-	if t.Registered() && strings.Contains(err.Error(), "there is no database ") {
-		return "create the database, or correct its name in the URI; leasectl init creates tables only"
+	switch own := store.Remedy(err); {
+	case Removed(err):
+		return own + ": leasectl run creates an empty one otherwise"
+	case own != store.Remedy(store.ErrMissing):
+		return own
 	}
 	return Command(t, "leasectl init")
 }

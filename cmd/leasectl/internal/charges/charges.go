@@ -3,7 +3,6 @@ package charges
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -11,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/around"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease"
 )
@@ -18,10 +18,17 @@ import (
 // Ledger is a ledger that adds up its store's charges for reading it. A read that fails
 // counts, too. It is safe for concurrent use.
 type Ledger struct {
-	store.Ledger
+	around.Ledger
 
 	mu  sync.Mutex
 	sum workerlease.Charges
+}
+
+// New returns a ledger that adds up the charges for reading another.
+func New(of store.Ledger) *Ledger {
+	l := &Ledger{}
+	l.Ledger = around.Ledger{Ledger: of, Do: l.receipt}
+	return l
 }
 
 // Charges are the sums so far; nil if the store charges nothing.
@@ -46,58 +53,6 @@ func (l *Ledger) receipt(ctx context.Context, operation string) (context.Context
 		}
 		l.sum[operation] += units
 	}
-}
-
-// Tail reads the newest records.
-func (l *Ledger) Tail(ctx context.Context, workerType string, limit int) ([]store.Record, store.Stamp, error) {
-	ctx, done := l.receipt(ctx, "tail")
-	defer done()
-	return l.Ledger.Tail(ctx, workerType, limit)
-}
-
-// Now reads the store's clock.
-func (l *Ledger) Now(ctx context.Context) (store.Stamp, error) {
-	ctx, done := l.receipt(ctx, "now")
-	defer done()
-	return l.Ledger.Now(ctx)
-}
-
-// WorkerTypes lists the worker types.
-func (l *Ledger) WorkerTypes(ctx context.Context) ([]string, error) {
-	ctx, done := l.receipt(ctx, "workerTypes")
-	defer done()
-	return l.Ledger.WorkerTypes(ctx)
-}
-
-// Get reads one record.
-func (l *Ledger) Get(ctx context.Context, workerType string, seq int64) (store.Record, error) {
-	ctx, done := l.receipt(ctx, "get")
-	defer done()
-	return l.Ledger.Get(ctx, workerType, seq)
-}
-
-// Page reads the oldest records above a Seq. The error matches errors.ErrUnsupported if the store has
-// no pages.
-func (l *Ledger) Page(ctx context.Context, workerType string, after int64, limit int) ([]store.Record, error) {
-	pager, ok := l.Ledger.(store.Pager)
-	if !ok {
-		return nil, fmt.Errorf("page: the ledger has no pages: %w", errors.ErrUnsupported)
-	}
-	ctx, done := l.receipt(ctx, "page")
-	defer done()
-	return pager.Page(ctx, workerType, after, limit)
-}
-
-// Presences lists the presences of a worker type, or of all. The error matches errors.ErrUnsupported if
-// the store keeps no roster.
-func (l *Ledger) Presences(ctx context.Context, workerType string) ([]store.Presence, error) {
-	roster, ok := l.Ledger.(store.Roster)
-	if !ok {
-		return nil, fmt.Errorf("presences: the ledger keeps no roster: %w", errors.ErrUnsupported)
-	}
-	ctx, done := l.receipt(ctx, "presences")
-	defer done()
-	return roster.Presences(ctx, workerType)
 }
 
 // JSON is the JSON form of charges. Its names don't change.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/slotlease/slotlease/internal/recordtest"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/memory"
 )
@@ -19,7 +20,7 @@ func (failing) Tail(ctx context.Context, _ string, _ int) ([]store.Record, store
 }
 
 func TestAReadThatFailedIsChargedToo(t *testing.T) {
-	l := &Ledger{Ledger: failing{memory.New(memory.Options{})}}
+	l := New(failing{memory.New(memory.Options{})})
 	for range 3 {
 		if _, _, err := l.Tail(t.Context(), "export", 1); err == nil {
 			t.Fatal("Tail() = nil, want an error")
@@ -43,11 +44,11 @@ func TestTheRosterIsChargedAndMayBeMissing(t *testing.T) {
 	if err := m.Attend(t.Context(), []store.Presence{{WorkerType: "export", ID: "a", InstanceID: "w", Phase: store.PhaseHolder}}); err != nil {
 		t.Fatal(err)
 	}
-	l := &Ledger{Ledger: listing{m}}
+	l := New(listing{m})
 	if got, err := l.Presences(t.Context(), "export"); err != nil || len(got) != 1 || l.Charges()["presences"] != 1.5 {
 		t.Errorf("Presences() = %+v, %v, charged %v, want one for 1.5", got, err, l.Charges())
 	}
-	l = &Ledger{Ledger: failing{m}}
+	l = New(failing{m})
 	if _, err := l.Presences(t.Context(), "export"); !errors.Is(err, errors.ErrUnsupported) || len(l.Charges()) != 0 {
 		t.Errorf("Presences() without a roster = %v, charged %v, want errors.ErrUnsupported for nothing", err, l.Charges())
 	}
@@ -66,15 +67,18 @@ func (l paging) Get(ctx context.Context, workerType string, seq int64) (store.Re
 	return l.Ledger.Get(ctx, workerType, seq)
 }
 
-func TestPagesAreChargedAndMayBeMissing(t *testing.T) {
-	l := &Ledger{Ledger: paging{memory.New(memory.Options{})}}
+func TestPagesAreChargedAndMadeOfGetsIfThereAreNone(t *testing.T) {
+	l := New(paging{memory.New(memory.Options{})})
 	_, err := l.Page(t.Context(), "export", 0, 9)
 	_, absent := l.Get(t.Context(), "export", 1)
 	if err != nil || !errors.Is(absent, store.ErrNotFound) || l.Charges()["page"] != 3.5 || l.Charges()["get"] != 1 {
 		t.Errorf("Page() = %v, Get() = %v, charged %v, want 3.5 for the page and 1 for the get", err, absent, l.Charges())
 	}
-	l = &Ledger{Ledger: failing{memory.New(memory.Options{})}}
-	if _, err := l.Page(t.Context(), "export", 0, 9); !errors.Is(err, errors.ErrUnsupported) || len(l.Charges()) != 0 {
-		t.Errorf("Page() without pages = %v, charged %v, want errors.ErrUnsupported for nothing", err, l.Charges())
+	m := memory.New(memory.Options{})
+	m.Put(recordtest.Grant(2, 0, "a"))
+	m.Put(recordtest.Grant(4, 1, "a"))
+	page, err := New(struct{ store.Ledger }{m}).Page(t.Context(), "export", 1, 9)
+	if err != nil || len(page) != 2 || page[0].Seq != 2 || page[1].Seq != 4 {
+		t.Errorf("Page() of a ledger without pages = %v, %v, want what is there by its keys", page, err)
 	}
 }

@@ -36,7 +36,7 @@ type session struct {
 	plan    plan
 	ledger  store.Ledger
 	workers *workers
-	log     *WorkLog
+	log     string    // the file of the work's lines
 	zero    time.Time // store time at 0 of the boot clock
 	screen  *screen
 	urgent  <-chan struct{}
@@ -71,8 +71,8 @@ func Run(ctx context.Context, o Options, h Host) (err error) {
 	if err := s.ledger.Init(ctx); err != nil {
 		return err
 	}
-	s.log = &WorkLog{Path: filepath.Join(dir, "work.log")}
-	s.workers = newWorkers(h.Env, dir, path, s.log.Path, o.Interval)
+	s.log = filepath.Join(dir, "work.log")
+	s.workers = newWorkers(h.Env, dir, path, s.log, o.Interval)
 	defer s.workers.stop(s.urgent)
 	s.screen.title(o, path)
 	return s.play(ctx, o)
@@ -80,8 +80,10 @@ func Run(ctx context.Context, o Options, h Host) (err error) {
 
 // play starts the workers, shows what happens, and judges it.
 func (s *session) play(ctx context.Context, o Options) error {
-	if err := s.workers.startAll(); err != nil {
-		return err
+	for _, name := range names {
+		if err := s.workers.start(name); err != nil {
+			return err
+		}
 	}
 	if err := s.workers.awaitReady(ctx, readyWithin); err != nil {
 		return ended(err)
@@ -95,7 +97,7 @@ func (s *session) play(ctx context.Context, o Options) error {
 		return ended(err)
 	}
 	s.workers.stop(s.urgent)
-	lines, err := s.log.Read()
+	lines, err := ReadLog(s.log)
 	if err != nil {
 		return err
 	}
@@ -154,7 +156,7 @@ func (s *session) watch(ctx context.Context) error {
 			return err
 		case <-ticker.C:
 		}
-		lines, err := s.log.Read()
+		lines, err := ReadLog(s.log)
 		if err != nil {
 			return err
 		}
@@ -188,7 +190,7 @@ func (s *session) steps() []step {
 	p := s.plan
 	return []step{
 		{p.start(p.kill).Add(p.interval / 2), func(works []work) error {
-			name := s.workers.first()
+			name := names[0]
 			for _, w := range works {
 				if w.slot.Equal(p.start(p.kill)) {
 					name = w.worker

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/display"
-	"github.com/slotlease/slotlease/internal/audit"
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/workerlease/verify"
 )
 
 // verdict is the result of the demo.
@@ -37,7 +37,7 @@ func judge(p plan, lines []Line, records []store.Record, zero time.Time) verdict
 	v.judgeSlots(p, works)
 	ledger := slices.Clone(records)
 	slices.Reverse(ledger)
-	v.ledger = append(audit.Ledger(ledger), checkWorks(works, ledger)...)
+	v.ledger = append(verify.Strict(ledger), checkWorks(works, ledger)...)
 
 	expect := func(ok bool, format string, args ...any) {
 		if !ok {

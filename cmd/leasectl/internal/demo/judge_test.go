@@ -135,11 +135,11 @@ func TestWhateverIsWrongIsFound(t *testing.T) {
 		},
 		"tokens that don't grow": {
 			spoil: func(p *play) { p.tail[0].Token, p.lines = 1, p.lines[:10] },
-			want:  []string{`1 slots were missed: ["12:00:15.000Z"]`, "ledger: record 6: token 1 is not higher than 1772452812000"},
+			want:  []string{`1 slots were missed: ["12:00:15.000Z"]`, "ledger: record 6: token-not-above: Workers can't obey the record: its token 1 is not above that of seq 5, 1772452812000."},
 		},
 		"windows that overlap": {
 			spoil: func(p *play) { p.tail[1].WindowEnd = p.tail[1].WindowEnd.Add(time.Millisecond) },
-			want:  []string{"ledger: record 6: window from 2026-03-02T12:00:15.000Z overlaps one to 2026-03-02T12:00:15.001Z"},
+			want:  []string{"ledger: record 6: overlapping-window: Workers can't obey the record: its window starts at 2026-03-02T12:00:15.000Z, before that of seq 5 ends at 2026-03-02T12:00:15.001Z."},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

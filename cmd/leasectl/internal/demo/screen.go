@@ -76,7 +76,7 @@ func (s *screen) slot(p plan, works []work, w work, all *workers) {
 	}
 	s.row(
 		table.Right(table.Plain, strconv.Itoa(i+1)), table.Left(table.Plain, display.Clock(w.slot)), table.Left(holderColours[w.worker], w.worker),
-		table.Right(table.Plain, strconv.Itoa(all.priorityOf(w.worker))), table.Left(table.Plain, strconv.FormatInt(w.token, 10)), table.Right(table.Plain, gap),
+		table.Right(table.Plain, strconv.Itoa(priorityOf(w.worker))), table.Left(table.Plain, strconv.FormatInt(w.token, 10)), table.Right(table.Plain, gap),
 		table.Left(table.Faint, note),
 	)
 }

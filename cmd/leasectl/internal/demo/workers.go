@@ -8,8 +8,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -39,8 +41,8 @@ type worker struct {
 	ready chan struct{}
 	done  chan struct{}
 
+	expected atomic.Bool // to end
 	mu       sync.Mutex
-	expected bool // to end
 	last     []byte
 	file     *os.File
 }
@@ -52,26 +54,8 @@ func newWorkers(env []string, dir, ledger, log string, interval time.Duration) *
 	}
 }
 
-// first is the worker with the highest priority.
-func (all *workers) first() string { return names[0] }
-
-func (all *workers) priorityOf(name string) int {
-	for priority, n := range names {
-		if n == name {
-			return priority
-		}
-	}
-	return -1
-}
-
-func (all *workers) startAll() error {
-	for _, name := range names {
-		if err := all.start(name); err != nil {
-			return err
-		}
-	}
-	return nil
-}
+// priorityOf is the priority of a worker.
+func priorityOf(name string) int { return slices.Index(names, name) }
 
 // start starts a worker.
 func (all *workers) start(name string) error {
@@ -86,7 +70,7 @@ func (all *workers) start(name string) error {
 	}
 	w.cmd = exec.Command(self, "run",
 		"--store", "sqlite:"+all.ledger, "--worker-type", workerType, "--instance-id", name,
-		"--priority", strconv.Itoa(all.priorityOf(name)), "--every", all.interval.String(),
+		"--priority", strconv.Itoa(priorityOf(name)), "--every", all.interval.String(),
 		"--stop-grace", "30ms", "--tether", "-v",
 		"--", self, WorkCommand, all.log)
 	w.cmd.Env, w.cmd.Stderr, w.cmd.WaitDelay = all.env, w, time.Second
@@ -105,7 +89,7 @@ func (all *workers) start(name string) error {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		_ = w.file.Close()
-		if !w.expected {
+		if !w.expected.Load() {
 			all.died <- fmt.Errorf("worker %s ended by itself: %v: %s", name, w.cmd.ProcessState, bytes.TrimSpace(w.last))
 		}
 	}()
@@ -145,18 +129,11 @@ func (all *workers) awaitReady(ctx context.Context, limit time.Duration) error {
 	return nil
 }
 
-// expect notes that a worker is about to end.
-func (w *worker) expect() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.expected = true
-}
-
 // kill kills a worker with SIGKILL and returns its pid.
 func (all *workers) kill(name string) int {
 	w := all.running[name]
 	all.killed = name
-	w.expect()
+	w.expected.Store(true)
 	_ = w.cmd.Process.Kill()
 	<-w.done
 	delete(all.running, name)
@@ -169,7 +146,7 @@ func (all *workers) stop(urgent <-chan struct{}) {
 	timer := time.NewTimer(3 * time.Second)
 	defer timer.Stop()
 	for _, w := range all.running {
-		w.expect()
+		w.expected.Store(true)
 		_ = w.cmd.Process.Signal(syscall.SIGTERM)
 	}
 	for _, w := range all.running {

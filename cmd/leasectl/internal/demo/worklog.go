@@ -5,53 +5,26 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"slices"
 	"time"
 )
 
-// WorkLog reads a log of [Work] while it is written.
-type WorkLog struct {
-	Path string
-
-	offset int64
-	rest   []byte
-	lines  []Line
-}
-
-// Read returns all lines that are complete.
-func (l *WorkLog) Read() ([]Line, error) {
-	f, err := os.Open(l.Path)
+// ReadLog reads the lines of a log of [Work] that are complete. It may be written meanwhile, or not be there yet.
+func ReadLog(path string) (lines []Line, err error) {
+	b, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = f.Close() }()
-	if _, err := f.Seek(l.offset, io.SeekStart); err != nil {
-		return nil, err
-	}
-	more, err := io.ReadAll(f)
-	if err != nil {
-		return nil, err
-	}
-	l.offset += int64(len(more))
-	l.rest = append(l.rest, more...)
-	for {
-		text, rest, complete := bytes.Cut(l.rest, []byte("\n"))
-		if !complete {
-			return l.lines, nil
-		}
-		l.rest = rest
+	for text := range bytes.Lines(b) {
 		var line Line
-		if err := json.Unmarshal(text, &line); err != nil {
-			return nil, err
+		if bytes.HasSuffix(text, []byte("\n")) && err == nil {
+			err = json.Unmarshal(text, &line)
+			lines = append(lines, line)
 		}
-		l.lines = append(l.lines, line)
 	}
+	return lines, err
 }
 
 // work is the work of one process, as it logged it. The last line of a process that was

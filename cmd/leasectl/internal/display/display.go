@@ -8,7 +8,9 @@
 package display
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"strconv"
 	"strings"
 	"time"
@@ -35,6 +37,14 @@ var inkless = &unicode.RangeTable{
 		{Lo: 0x16fe4, Hi: 0x16fe4, Stride: 1}, // Khitan filler
 		{Lo: 0x1d159, Hi: 0x1d159, Stride: 1}, // musical symbol without a notehead
 	},
+}
+
+// WithoutPath is an error of a file without the file's name, which is shown already.
+func WithoutPath(err error) error {
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		return e.Err
+	}
+	return err
 }
 
 // mark stands for a character, or a byte that isn't UTF-8, which was hidden.
@@ -103,4 +113,12 @@ func Brief(d time.Duration) string {
 		text = whole + "h"
 	}
 	return text
+}
+
+// Count is a number of things, such as 1 slot or 2 slots.
+func Count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
 }

@@ -1,6 +1,7 @@
 package display
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"unicode/utf16"
@@ -42,4 +43,14 @@ func all(to io.Writer, made []byte, n int) (int, error) {
 		return 0, err
 	}
 	return n, nil
+}
+
+// WriteJSON writes a value as JSON, as [EscapeJSON] escapes it, on one line or indented.
+func WriteJSON(w io.Writer, value any, indent bool) error {
+	encoder := json.NewEncoder(JSONWriter{To: w})
+	encoder.SetEscapeHTML(false)
+	if indent {
+		encoder.SetIndent("", "  ")
+	}
+	return encoder.Encode(value)
 }

@@ -1,6 +1,7 @@
 package display
 
 import (
+	"strings"
 	"unicode"
 
 	"golang.org/x/text/width"
@@ -46,4 +47,16 @@ func Clip(s string, most int) string {
 		}
 	}
 	return s
+}
+
+// Wrapped are the lines of a clean text, of at most so many columns but for longer words.
+func Wrapped(text string, most int) (lines []string) {
+	line := ""
+	for word := range strings.FieldsSeq(text) {
+		if line != "" && Width(line)+1+Width(word) > most {
+			lines, line = append(lines, line), ""
+		}
+		line = strings.TrimPrefix(line+" "+word, " ")
+	}
+	return append(lines, line)
 }

@@ -11,12 +11,12 @@ import (
 type Writer struct {
 	To io.Writer
 	// Terminal lets the orders of leasectl's own pictures pass, too: colours, and home and
-	// clear. They can do no harm wherever else they come from, but to the picture.
+	// clear, and how lines end. They can do no harm wherever else they come from, but to the picture.
 	Terminal bool
 }
 
 // own are the orders to a terminal that leasectl gives.
-var own = regexp.MustCompile(`\x1b\[(?:[0-9]{1,2}m|H|2?J|K)`)
+var own = regexp.MustCompile(`\x1b\[(?:[0-9]{1,2}m|H|2?J|K|\?7[lh])`)
 
 // Write writes p cleaned. Each Write must be whole characters.
 func (w Writer) Write(p []byte) (int, error) {

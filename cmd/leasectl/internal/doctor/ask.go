@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/inspect"
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/storekit"
 	"github.com/slotlease/slotlease/workerlease"
 )
 
@@ -18,9 +18,8 @@ const (
 	trips   = 10
 	// newest is how many records of each type are read. A healthy ledger keeps no fewer.
 	newest = 100
-	// mostTypes is how many worker types are looked at, and atATime how many of them at once.
+	// mostTypes is how many worker types are looked at.
 	mostTypes = 100
-	atATime   = 8
 	// mostOfAsk bounds one question.
 	mostOfAsk = 2 * time.Second
 )
@@ -87,20 +86,10 @@ func ask(ctx context.Context, l store.Ledger, workerType string) facts {
 // readLedgers reads the newest records of some worker types.
 func readLedgers(ctx context.Context, l store.Ledger, names []string) []ledger {
 	all := make([]ledger, len(names))
-	next := make(chan int, len(names))
-	for i := range names {
-		next <- i
-	}
-	close(next)
-	var wg sync.WaitGroup
-	for range min(atATime, len(names)) {
-		wg.Go(func() {
-			for i := range next {
-				all[i] = readLedger(ctx, l, names[i])
-			}
-		})
-	}
-	wg.Wait()
+	_ = storekit.Several(len(names), func(i int) error {
+		all[i] = readLedger(ctx, l, names[i])
+		return nil
+	})
 	return all
 }
 
@@ -114,23 +103,12 @@ func readLedger(ctx context.Context, l store.Ledger, name string) ledger {
 		return found
 	}
 	found.oldest, found.count = reached[len(reached)-1], int64(len(reached))
-	if len(reached) < newest {
-		return found
-	}
-	low, high := int64(1), found.oldest.Seq // The oldest is at high, or below.
-	for low < high {
-		middle := low + (high-low)/2
-		r, err := l.Get(ctx, name, middle)
-		switch {
-		case err == nil:
-			found.oldest, high = r, middle
-		case isMissing(err):
-			low = middle + 1
-		default:
-			return found // What is known is enough to judge by.
+	if pager, ok := store.As[store.Pager](l); ok && len(reached) == newest {
+		// Without an answer, what is known is enough to judge by.
+		if page, _ := pager.Page(ctx, name, 0, 1); len(page) > 0 {
+			found.oldest, found.count = page[0], reached[0].Seq-page[0].Seq+1
 		}
 	}
-	found.count = reached[0].Seq - found.oldest.Seq + 1
 	return found
 }
 

@@ -1,5 +1,5 @@
 // Package doctor finds out whether a store is set up right: by what the store says of itself
-// (store.Examiner), by its clock beside this machine's, by the newest records of each worker type and by
+// (store.Description), by its clock beside this machine's, by the newest records of each worker type and by
 // the roster. It writes nothing.
 //
 // A check that can't be made is skipped, with the reason, and hides no other. Each has a limit, so that all
@@ -68,8 +68,8 @@ func Examine(ctx context.Context, t storeuri.Target, o Options) (Report, error) 
 		r.at = f.at
 		found = append(found, f.judge(t)...)
 	}
-	if l, ok := ledger.(store.Durable); ok {
-		d := l.Durability() // when the store has been asked all that it may depend on
+	if ledger != nil && store.Describe(ledger).Durability != nil {
+		d := store.Describe(ledger).Durability() // when the store has been asked all that it may depend on
 		r.durable = &store.Durability{Crash: o.Scrub(d.Crash), Power: o.Scrub(d.Power), Failover: o.Scrub(d.Failover)}
 	}
 	r.findings = sorted(found)

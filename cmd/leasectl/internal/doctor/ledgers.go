@@ -1,7 +1,6 @@
 package doctor
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,6 +10,7 @@ import (
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/display"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/inspect"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
+	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease"
 	"github.com/slotlease/slotlease/workerlease/history"
@@ -31,7 +31,7 @@ func (f facts) judge(t storeuri.Target) []store.Finding {
 	}
 	for _, c := range []finding{
 		judgeLength(f.ledgers, f.at), judgeHead(f.ledgers, f.at, t), judgeOrders(f.ledgers, f.at, t), judgeUnreachable(f.ledgers),
-		judgeSchedules(f.ledgers, f.workers),
+		judgeSchedules(f.ledgers, f.workers, f.at),
 	} {
 		if f.left > 0 {
 			c.Text += fmt.Sprintf("; %d further worker types were not looked at", f.left)
@@ -63,8 +63,6 @@ func (f facts) unread() error {
 func reachable(records []store.Record) []store.Record {
 	return slices.DeleteFunc(slices.Clone(records), func(r store.Record) bool { return r.Seq < 1 })
 }
-
-func isMissing(err error) bool { return errors.Is(err, store.ErrNotFound) }
 
 // shortestSlot is the shortest slot by the newest records of any type, or that of a worker without options.
 func shortestSlot(all []ledger) time.Duration {
@@ -138,21 +136,16 @@ func judgeTypes(types inspect.Types, named string, err error) store.Finding {
 	if err != nil {
 		return unread(checkWorkerTypes, err)
 	}
-	byCase := map[string][]string{}
 	var alike []string
-	for _, name := range types.Valid {
-		lower := strings.ToLower(name)
-		if byCase[lower] = append(byCase[lower], name); len(byCase[lower]) == 2 {
-			alike = append(alike, lower)
+	for name, other := range inspect.Twins(types.Valid) {
+		if name < other {
+			alike = append(alike, name+" and "+other)
 		}
 	}
+	slices.Sort(alike)
 	switch {
 	case len(alike) > 0:
-		var pairs []string
-		for _, lower := range alike {
-			pairs = append(pairs, strings.Join(byCase[lower], " and "))
-		}
-		return warn(checkWorkerTypes, "let all workers use one of the names: workers of two types exclude nobody from each other", "%s differ in case only", some(pairs))
+		return warn(checkWorkerTypes, "let all workers use one of the names: workers of two types exclude nobody from each other", "%s differ in case only", some(alike))
 	case len(types.Invalid) > 0:
 		return warn(checkWorkerTypes, "find the program that wrote these records, and remove them: no worker reads them", "names that no worker type can have: %s", inspect.Types{Invalid: types.Invalid})
 	case named != "" && !slices.Contains(types.Valid, named):
@@ -171,6 +164,7 @@ func orNone(list string) string {
 // judgeHead says whether workers can obey what is newest, and claim after it.
 func judgeHead(all []ledger, now time.Time, t storeuri.Target) store.Finding {
 	var blocked, poison, remedies, waits []string
+	var ahead time.Time
 	for _, l := range all {
 		records := reachable(l.records)
 		if len(records) == 0 {
@@ -193,18 +187,27 @@ func judgeHead(all []ledger, now time.Time, t storeuri.Target) store.Finding {
 		for _, e := range entries {
 			if e.State == history.Poison && e.Record.Seq == records[0].Seq {
 				poison = append(poison, fmt.Sprintf("%s: workers can't obey record %d: %s", l.name, e.Record.Seq, display.Clip(display.Line(e.Defect), 120)))
-				waits = append(waits, fmt.Sprintf("workers supersede record %d of %s about %s after one of them has seen it; to end it now: %s",
-					e.Record.Seq, l.name, display.Brief(untilSuperseded(entries)), override))
+				if at := inspect.WrittenAhead(e.Record, now); !at.IsZero() {
+					ahead = at
+				}
+				if head.Watched > 0 && e.Record.Seq == head.Record.Seq {
+					waits = append(waits, fmt.Sprintf("workers supersede record %d of %s about %s after one of them has seen it; to end it now: %s",
+						e.Record.Seq, l.name, display.Brief(head.Watched), override))
+				}
 				break
 			}
 		}
 	}
-	f := store.Finding{Check: checkHead, Level: store.LevelWarn, Text: some(append(blocked, poison...)), Remedy: some(append(remedies, waits...))}
+	f := store.Finding{Check: checkHead, Level: store.LevelWarn, Text: some(append(blocked, poison...)), Remedy: some(slices.Concat(remedies, waits))}
 	if len(blocked)+len(poison) == 0 {
 		return ok(checkHead, "workers can obey the newest records, and claim after them")
 	}
 	if len(poison) > 0 {
-		f.Remedy += "; find the program that wrote it"
+		find := "find the program that wrote it"
+		if !ahead.IsZero() {
+			find = "it was written at " + stamp(ahead) + " by the store's clock, which was set back since, most likely: see the checks of clocks; if not, " + find
+		}
+		f.Remedy = strings.TrimPrefix(f.Remedy+"; "+find, "; ")
 	}
 	if len(blocked) > 0 {
 		f.Level = store.LevelFail
@@ -212,29 +215,24 @@ func judgeHead(all []ledger, now time.Time, t storeuri.Target) store.Finding {
 	return f
 }
 
-// untilSuperseded is how long workers watch what they can't obey before they supersede it: 5 min, and the longer of a
-// slot and the longest window, of which no more than a day counts.
-func untilSuperseded(entries []history.Entry) time.Duration {
-	const watch, most = 5 * time.Minute, 24 * time.Hour
-	slot, window := time.Duration(0), time.Duration(0)
-	for _, e := range entries {
-		switch r := e.Record; {
-		case e.State == history.Poison && r.CheckEnvelope() == nil:
-			window = max(window, min(r.WindowEnd.Sub(r.WindowStart), most))
-		case e.State != history.Poison && r.Kind == store.KindGrant:
-			slot = r.SlotEnd.Sub(r.SlotStart) // The newest is the last.
-		}
-	}
-	return watch + max(slot, window)
-}
-
 // judgeOrders names the orders of operators: a pause or a drain may be why nobody works.
 func judgeOrders(all []ledger, now time.Time, t storeuri.Target) store.Finding {
-	var keep, others, remedies []string
+	var keep, others, remedies, moves []string
 	for _, l := range all {
 		for _, o := range inspect.OrdersIn(l.records, now) {
 			text := l.name + ": " + display.Clip(display.Line(o.String()), 160)
 			resume := "leasectl resume --worker-type " + l.name
+			switch role, _ := o.Move(); role {
+			case store.MoveLeft:
+				keep, moves = append(keep, text), append(moves, fmt.Sprintf("stop the workers of %s with this store: it was moved from here", l.name))
+				continue
+			case store.MoveArriving:
+				keep, moves = append(keep, text), append(moves, fmt.Sprintf("repeat the leasectl copy that moves %s here: it ends the pause", l.name))
+				continue
+			case store.MoveLeaving:
+				keep, moves = append(keep, text), append(moves, fmt.Sprintf("if no leasectl copy of %s runs any more, repeat it, or give it up: %s", l.name, advice.Command(t, resume)))
+				continue
+			}
 			switch o.Kind {
 			case store.OrderPause:
 			case store.OrderDrain:
@@ -253,7 +251,10 @@ func judgeOrders(all []ledger, now time.Time, t storeuri.Target) store.Finding {
 	}
 	switch {
 	case len(keep) > 0:
-		return warn(checkOrders, "if that is over, "+some(remedies), "%s", some(append(keep, others...)))
+		if len(remedies) > 0 {
+			moves = append(moves, "if that is over, "+some(remedies))
+		}
+		return warn(checkOrders, strings.Join(moves, "; "), "%s", some(append(keep, others...)))
 	case len(others) > 0:
 		return ok(checkOrders, "%s", some(others))
 	}
@@ -286,27 +287,52 @@ func judgeUnreachable(all []ledger) store.Finding {
 }
 
 // judgeSchedules looks for worker types with two schedules at a time: by the workers that are there, or by records
-// that go back and forth. One that just changed is no fault.
-func judgeSchedules(all []ledger, workers []workerlease.Candidate) store.Finding {
-	var several []string
+// that go back and forth. One that just changed is no fault, nor are two texts for the same slots. And it looks for
+// slots that their schedule doesn't have here: by another release of the tz database.
+func judgeSchedules(all []ledger, workers []workerlease.Candidate, now time.Time) store.Finding {
+	var several, odd, apart []string
+	for _, w := range workers { // A worker type may have no records yet.
+		if !slices.ContainsFunc(all, func(l ledger) bool { return l.name == w.WorkerType }) {
+			all = append(slices.Clip(all), ledger{name: w.WorkerType})
+		}
+	}
 	for _, l := range all {
 		schedules := backAndForth(l.records)
 		for _, w := range workers {
-			if w.WorkerType == l.name && w.Present && w.Schedule != "" && !slices.Contains(schedules, w.Schedule) {
+			same := func(text string) bool { return sameSlots(text, w.Schedule, now) }
+			if w.WorkerType == l.name && w.Present && w.Schedule != "" && !slices.ContainsFunc(schedules, same) {
 				schedules = append(schedules, w.Schedule)
 			}
 		}
+		for _, r := range reachable(l.records) {
+			if ours, differs := history.OtherSlot(r); differs {
+				odd = append(odd, fmt.Sprintf("record %d of %s is for the slot of %s by %q, which is that of %s here", r.Seq, l.name, store.Format(r.SlotStart), display.Clip(display.Line(r.Schedule), 40), store.Format(ours.Start)))
+				break
+			}
+		}
 		if len(schedules) > 1 {
+			apart = append(apart, advice.OneSchedule(schedules))
 			for i, s := range schedules {
 				schedules[i] = fmt.Sprintf("%q", display.Clip(display.Line(s), 40))
 			}
 			several = append(several, fmt.Sprintf("%s has %s", l.name, strings.Join(schedules, " and ")))
 		}
 	}
+	if len(odd) > 0 {
+		return warn(checkSchedules, "give all machines, and this one, the same release of the tz database, or use a schedule in UTC", "%s", some(append(odd, several...)))
+	}
 	if len(several) > 0 {
-		return warn(checkSchedules, "give all workers of a type one schedule: they exclude each other, but neither gets all it wants", "%s", some(several))
+		slices.Sort(apart)
+		return warn(checkSchedules, strings.Join(slices.Compact(apart), "; ")+": they exclude each other, but none gets all it wants", "%s", some(several))
 	}
 	return ok(checkSchedules, "one for each worker type")
+}
+
+// sameSlots reports that two schedules have the same slots, or one text.
+func sameSlots(a, b string, now time.Time) bool {
+	of, err := slots.Parse(a)
+	other, otherErr := slots.Parse(b)
+	return a == b || err == nil && otherErr == nil && slots.Same(of, other, now)
 }
 
 // backAndForth are the schedules of grants, newest first, if one of them came back after another; else there is
@@ -314,7 +340,7 @@ func judgeSchedules(all []ledger, workers []workerlease.Candidate) store.Finding
 func backAndForth(records []store.Record) (found []string) {
 	var runs []string
 	for _, r := range reachable(records) {
-		if r.Defect != "" || r.Kind != store.KindGrant || r.Schedule == "" || len(runs) > 0 && runs[len(runs)-1] == r.Schedule {
+		if r.Defect != "" || r.Kind != store.KindGrant || r.Schedule == "" || r.Triggered() || len(runs) > 0 && sameSlots(runs[len(runs)-1], r.Schedule, r.SlotStart) {
 			continue
 		}
 		back := slices.Contains(runs, r.Schedule)

@@ -3,7 +3,9 @@ package doctor
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/display"
@@ -24,7 +26,7 @@ func judgeWorkers(all []workerlease.Candidate, ledgers []ledger, err error) stor
 		return skip(checkWorkers, "nobody is in the roster: no worker was seen within 24 h that writes it")
 	}
 	present := map[string]int{}
-	var gone []string
+	var gone, forgot []string
 	there, remedy := 0, seeWorkers
 	for _, w := range all {
 		switch {
@@ -32,6 +34,9 @@ func judgeWorkers(all []workerlease.Candidate, ledgers []ledger, err error) stor
 		case w.Present:
 			there++
 			present[w.WorkerType]++
+			if strings.HasSuffix(w.Missed, string(workerlease.StoreWentBack)) {
+				forgot = append(forgot, fmt.Sprintf("%s of %s", named(w), w.WorkerType))
+			}
 		default:
 			text := fmt.Sprintf("%s of %s, last seen %s", named(w), w.WorkerType, stamp(w.Seen))
 			if w.Holds {
@@ -48,6 +53,9 @@ func judgeWorkers(all []workerlease.Candidate, ledgers []ledger, err error) stor
 		}
 	}
 	switch {
+	case len(forgot) > 0:
+		return warn(checkWorkers, "find out whether the store was flushed, restored, or failed over to a copy that lacked records; the workers go on by themselves. If nobody works any more, leasectl override ends their wait, or their restart if no record is left",
+			"the store has lost records that these workers had read, or may have, and they claimed nothing for that: %s", some(forgot))
 	case len(deserted) > 0:
 		return warn(checkWorkers, "start a worker, or see whether those that were there reach the store: slots are missed", "nobody of the roster is left for %s", some(deserted))
 	case len(gone) > 0:
@@ -68,17 +76,23 @@ func judgeClocks(all []workerlease.Candidate, err error) store.Finding {
 		return skip(checkClocks, "see workers")
 	}
 	var which []string
-	n := 0
+	n, hosts := 0, map[string]bool{}
+	least, most := time.Duration(math.MaxInt64), time.Duration(math.MinInt64) // Clocks agree that may show the same, as far as is known.
 	for _, w := range all {
 		if w.Phase == store.PhaseStopped || !w.Present {
 			continue
 		}
 		n++
+		hosts[w.Host] = true
+		least, most = min(least, w.Offset+w.Uncertainty.Abs()), max(most, w.Offset-w.Uncertainty.Abs())
 		if w.Offset.Abs() > w.Uncertainty.Abs()+off {
 			which = append(which, fmt.Sprintf("that of %s is %s store time (±%s)", named(w), way(w.Offset), brief(w.Uncertainty.Abs())))
 		}
 	}
-	if len(which) > 0 {
+	switch {
+	case len(hosts) > 1 && len(which) == n && most-least < off:
+		return warn(checkClocks, "these machines agree, so look at the clock of the store first: its server should run NTP, for slots follow it", "%s", some(which))
+	case len(which) > 0:
 		return warn(checkClocks, "set these machines' clocks (NTP): no lease depends on them, but logs and time stamps of jobs do", "%s", some(which))
 	}
 	return ok(checkClocks, "those of %d workers are right", n)

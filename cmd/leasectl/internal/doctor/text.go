@@ -1,7 +1,6 @@
 package doctor
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -73,8 +72,8 @@ type JSON struct {
 	Units      *charges.JSON     `json:"requestUnits,omitempty"`
 }
 
-// WriteJSON writes one object.
-func (r Report) WriteJSON(w io.Writer) error {
+// JSON is the report for programs.
+func (r Report) JSON() JSON {
 	out := JSON{Store: r.store, Sound: !failed(r.findings), TookMs: r.took.Milliseconds(), Checks: r.findings, Durability: r.durable}
 	if !r.at.IsZero() {
 		out.StoreTime = store.Format(r.at)
@@ -82,8 +81,8 @@ func (r Report) WriteJSON(w io.Writer) error {
 	if r.units > 0 {
 		out.Units = charges.ToJSON(workerlease.Charges{"doctor": r.units})
 	}
-	e := json.NewEncoder(display.JSONWriter{To: w})
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(out)
+	return out
 }
+
+// WriteJSON writes one object.
+func (r Report) WriteJSON(w io.Writer) error { return display.WriteJSON(w, r.JSON(), true) }

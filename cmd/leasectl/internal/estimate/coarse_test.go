@@ -80,17 +80,17 @@ func TestThePlanCountsWhatTheEngineDoesByAClockOfWholeSeconds(t *testing.T) {
 				options := workerlease.Options{LeaseInterval: c.slot, FailoverWithin: c.failover, Lead: c.lead}
 				planned := Of(Options{Store: S3, Workers: workers, Slot: c.slot, Timing: timingOf(t, options)})
 				got := asked(slices.Concat(observed(t, options, workers, whole, warmUp, n)...))
-				got.Get, got.Trim = 0, 0
-				want := planned.rows[0].each.plus(planned.rows[1].each.times(workers - 1)).times(float64(n))
+				got[opGet], got[opTrim] = 0, 0
+				want := times(sum(planned.rows[0].each, times(planned.rows[1].each, workers-1)), float64(n))
 				// Looks at the time are the most that there may be, and few are saved without failover.
-				least := want.Now - float64(n)
+				least := want[opNow] - float64(n)
 				if c.failover > 0 {
 					least = 0
 				}
-				if got.Now < least || got.Now > want.Now {
-					t.Errorf("%v looks at the time in %d slots, planned %v", got.Now, n, want.Now)
+				if got[opNow] < least || got[opNow] > want[opNow] {
+					t.Errorf("%v looks at the time in %d slots, planned %v", got[opNow], n, want[opNow])
 				}
-				if got.Now = want.Now; got != want {
+				if got[opNow] = want[opNow]; got != want {
 					t.Errorf("%d workers in %d slots: %+v, planned %+v", workers, n, got, want)
 				}
 			})
@@ -107,7 +107,7 @@ func TestSlotsThatAreTooShortForAClockOfWholeSeconds(t *testing.T) {
 					// In the shortest slots that are long enough, chance may have a few of 40 pass.
 					const n, few = 40, 8
 					options := workerlease.Options{LeaseInterval: slot}
-					won := asked(slices.Concat(observed(t, options, 3, with, 10, n)...)).Append
+					won := asked(slices.Concat(observed(t, options, 3, with, 10, n)...))[opAppend]
 					e := Of(Options{Store: kind, Workers: 3, Slot: slot, Timing: timingOf(t, options)})
 					const said = "many are never worked"
 					text, listed := strings.Contains(e.Text(false), said), strings.Contains(strings.Join(e.Report().Assumptions, " "), said)
@@ -141,7 +141,7 @@ func TestThePlanCountsWhatIsKept(t *testing.T) {
 						t.Fatal(err)
 					}
 					if i == lasting-1 {
-						checkSize(t, records[0], planned.record)
+						checkSize(t, records[0], recordBytes)
 					}
 					if i > lasting*3/4 {
 						most = max(most, len(records))
@@ -150,8 +150,8 @@ func TestThePlanCountsWhatIsKept(t *testing.T) {
 						}
 					}
 				}
-				if float64(fewest) != planned.records || float64(most) != planned.most() {
-					t.Errorf("%d to %d records are kept, planned %v to %v", fewest, most, planned.records, planned.most())
+				if float64(fewest) != planned.Records || float64(most) != planned.AtMost {
+					t.Errorf("%d to %d records are kept, planned %v to %v", fewest, most, planned.Records, planned.AtMost)
 				}
 			})
 		})
@@ -164,5 +164,28 @@ func checkSize(t *testing.T, r store.Record, planned float64) {
 	body, err := storekit.Encode(r)
 	if n := float64(len(body)); err != nil || n < planned*0.8 || n > planned*1.2 {
 		t.Errorf("a record has %v bytes, planned %v (%v)", n, planned, err)
+	}
+}
+
+// poor is a ledger that says how poorly its clock is known.
+type poor struct {
+	store.Ledger
+
+	floor time.Duration
+}
+
+func (p poor) Describe() store.Description { return store.Description{FailoverFloor: p.floor} }
+
+// The plan connects to nothing, so it has a copy of what workers find out from the store.
+func TestTheFloorsAreThoseOfWorkers(t *testing.T) {
+	const skew = 250 * time.Millisecond // the default of all
+	dates := storekit.Dates{Skew: skew}.FailoverFloor()
+	for kind, said := range map[string]time.Duration{S3: dates, AzureBlob: dates, Kubernetes: 8 * (400*time.Millisecond + skew)} {
+		l := poor{memory.New(memory.Options{}), said}
+		o := workerlease.Options{WorkerType: "export", LeaseInterval: 5 * time.Minute, FailoverWithin: Floor(kind) - 100*time.Millisecond}
+		_, err := workerlease.StartLeasing(t.Context(), l, o, workerlease.Callbacks{LeaseAllocated: func(context.Context, workerlease.Lease) {}})
+		if want := fmt.Sprintf("at least %v on this store", Floor(kind)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("a worker with less than the floor of %s: %v, want %q", kind, err, want)
+		}
 	}
 }

@@ -12,12 +12,6 @@ import (
 	"github.com/slotlease/slotlease/workerlease"
 )
 
-// The kinds of stores that bill, or may.
-const (
-	Cosmos = "cosmos"
-	Mongo  = "mongo"
-)
-
 // The consistency levels of an account.
 const (
 	Strong           = "strong"
@@ -29,7 +23,7 @@ const (
 
 // Options are the options of an estimate.
 type Options struct {
-	Store       string // Cosmos, Mongo, S3, AzureBlob or Kubernetes
+	Store       string // one of the kinds
 	Unbilled    bool   // the store bills no request units: Mongo, but for that of Azure Cosmos DB
 	Consistency string
 	Workers     int
@@ -37,14 +31,13 @@ type Options struct {
 	Timing workerlease.Timing
 	// Slot is the length of the slots; 0: they differ, and the mean counts.
 	Slot time.Duration
-	// Prices are other prices than those published, in dollars, by PriceNames.
-	Prices map[string]float64
 }
 
 // Estimate is the cost of workers of one type.
 type Estimate struct {
 	Options
 
+	kind          kind
 	winner, loser operations
 	slotsPerDay   float64
 	parts         parts
@@ -54,8 +47,7 @@ type Estimate struct {
 	// trim is one trim, which comes at once.
 	trim   cost
 	prices prices
-	tariff tariff
-	kept   kept
+	kept   Kept
 }
 
 // row are the operations of one slot.
@@ -75,73 +67,67 @@ type day struct {
 
 // Of works out an estimate.
 func Of(o Options) Estimate {
-	reads := 1.0
-	if o.Consistency == Strong || o.Consistency == BoundedStaleness {
-		reads = 2
-	}
-	slot := o.Slot
+	t, slot := o.Timing, o.Slot
 	if slot == 0 {
-		slot = meanSlot(o.Timing.Options.Schedule)
+		slot = meanSlot(t.Options.Schedule) // which looks at each slot of a year
 	}
-	t := o.Timing
-	e := Estimate{
-		Options: o, slotsPerDay: perDay(slot), tariff: tariffs[o.Store].with(o.Prices),
-		turns: t.Turns(t.LeadAfter(t.ShortestSlot), 0),
-	}
+	e := Estimate{Options: o, kind: kinds[o.Store], slotsPerDay: perDay(slot), turns: t.Turns(t.LeadAfter(t.ShortestSlot), 0)}
 	e.parts = cut(t, slot, e.turns.Lead)
 	between := time.Duration(float64(slot) / e.parts.n)
 	e.kept = keeping(o, between)
-	e.prices = pricesFor(o, reads, e.kept)
+	e.prices = pricesFor(o, e.kept.AtMost)
 	e.winner, e.loser = e.parts.claims()
 	extending, standingBy := e.parts.extending(), e.parts.standingBy()
-	if e.prices.dated {
-		e.winner, extending = dated(slot, e.winner, extending)
+	if e.kind.requests != nil {
+		// Each append shows the time, which saves most looks at it while a lease is extended. In short slots a clock of
+		// whole seconds takes one more. Both are the most that there may be.
+		extending[opNow] = 0
+		if slot < poorly {
+			e.winner[opNow]++
+		}
 	}
 	trims := trimming(t, between)
-	share := trims.times(e.parts.n / float64(t.TrimEvery))
+	share := times(trims, e.parts.n/float64(t.TrimEvery))
 	add := func(who string, workers int, each operations) cost {
 		r := row{who, workers, each, e.prices.of(each)}
 		e.rows = append(e.rows, r)
 		return r.cost
 	}
 	n := float64(o.Workers)
-	add("winner", 1, e.winner.plus(extending))
+	add("winner", 1, sum(e.winner, extending))
 	if o.Workers > 1 {
-		add("loser", o.Workers-1, e.loser.plus(standingBy))
+		add("loser", o.Workers-1, sum(e.loser, standingBy))
 	}
 	e.trim = e.prices.of(trims)
 	add("trimming", 0, share)
-	total := add("all", o.Workers, e.claims().plus(extending).plus(standingBy.times(n-1)).plus(share))
+	total := add("all", o.Workers, sum(e.claims(), extending, times(standingBy, n-1), share))
 
-	renew := e.prices.renewing(n)
+	// The holder replaces the document of a lock, and the others read it, all perhaps in the same second.
+	renew := sum(e.prices.renewal, times(e.prices.look, n-1))
 	e.days = []day{
-		{"slotlease", total.times(e.slotsPerDay), e.peak()},
-		{"roster", e.prices.presence.times(n * perDay(t.PresenceEvery())), n * e.prices.presence.Units},
-		{"renewing", renew.times(perDay(renewal)), renew.Units},
+		{"slotlease", times(total, e.slotsPerDay), e.peak()},
+		{"roster", times(e.prices.presence, n*perDay(t.PresenceEvery())), n * e.prices.presence[inUnits]},
+		{"page", times(e.prices.page(), perDay(seen)), e.prices.page()[inUnits]},
+		{"renewing", times(renew, perDay(renewal)), renew[inUnits]},
 	}
-	if e.tariff.kinds == nil {
-		ask, decide := e.prices.original(n)
-		e.days = append(e.days, day{"original", ask.plus(decide).times(e.slotsPerDay), e.inSecond(max(ask.Units, decide.Units))})
+	if e.kind.requests == nil {
+		ask, decide := original(n, e.reads())
+		e.days = append(e.days, day{"original", times(sum(ask, decide), e.slotsPerDay), e.inSecond(max(ask[inUnits], decide[inUnits]))})
 	}
 	if o.Unbilled {
 		for i := range e.days {
-			e.days[i].cost.Units, e.days[i].peak = 0, 0
+			e.days[i].cost[inUnits], e.days[i].peak = 0, 0
 		}
 	}
 	return e
 }
 
-// pricesFor are the prices of the store of an estimate.
-func pricesFor(o Options, reads float64, k kept) prices {
-	if tariffs[o.Store].kinds != nil {
-		return requestsTo(o.Store, k.most())
+// reads is what a read costs, in reads at session consistency.
+func (o Options) reads() float64 {
+	if o.Consistency == Strong || o.Consistency == BoundedStaleness {
+		return 2
 	}
-	p := pricesOf(o.Store, reads)
-	if o.Unbilled {
-		p = p.unbilled()
-		p.now.Requests = electable
-	}
-	return p
+	return 1
 }
 
 // peak are the request units of the worst second before a boundary, without trimming.
@@ -149,11 +135,11 @@ func pricesFor(o Options, reads float64, k kept) prices {
 // start, the others over its last three quarters. For a turn longer than a second it is
 // the mean, and chance makes some seconds busier.
 func (e Estimate) peak() float64 {
-	others := e.prices.of(e.loser).Units * float64(e.Workers-1)
+	others := e.prices.of(e.loser)[inUnits] * float64(e.Workers-1)
 	if spread := e.turns.Step * 3 / 4; spread > time.Second {
 		others *= float64(time.Second) / float64(spread)
 	}
-	return e.inSecond(e.prices.of(e.winner).Units + others)
+	return e.inSecond(e.prices.of(e.winner)[inUnits] + others)
 }
 
 // inSecond are the request units of the worst second, given those of one slot, or of the
@@ -164,11 +150,14 @@ func (e Estimate) inSecond(units float64) float64 {
 
 // overLead are the request units per second over the lead, without trimming.
 func (e Estimate) overLead() float64 {
-	return e.prices.of(e.claims()).Units / max(e.turns.Lead.Seconds(), time.Millisecond.Seconds())
+	return e.prices.of(e.claims())[inUnits] / max(e.turns.Lead.Seconds(), time.Millisecond.Seconds())
 }
 
 // claims are the operations of all workers in a slot, without trimming.
-func (e Estimate) claims() operations { return e.winner.plus(e.loser.times(float64(e.Workers - 1))) }
+func (e Estimate) claims() operations { return sum(e.winner, times(e.loser, float64(e.Workers-1))) }
+
+// perDay is how many of something there are a day.
+func perDay(d time.Duration) float64 { return float64(24*time.Hour) / float64(d) }
 
 // meanSlot is the mean length of the slots of a year, or of four if they are few.
 func meanSlot(s slots.Schedule) time.Duration {

@@ -20,17 +20,17 @@ func TestPricesAreThosePublished(t *testing.T) {
 		what      string
 		got, want float64
 	}{
-		{"a create with 10 terms", write(10).Units, 7},
-		{"a replacement of 2 terms", replace(2).Units, 10.8},
-		{"a point read", pricesOf(Cosmos, 1).get.Units, 1},
-		{"a point read at strong consistency", pricesOf(Cosmos, 2).get.Units, 2},
-		{"a query", pricesOf(Cosmos, 1).tail.Units, 3.19},
-		{"a winner's slot", pricesOf(Cosmos, 1).of(winner(minutely, time.Minute, 10*time.Second)).Units, 3.19 + 3.19 + 5.4},
-		{"a loser's slot", pricesOf(Cosmos, 2).of(loser(minutely, time.Minute, 10*time.Second)).Units, 4 * 3.19},
-		{"a winner's slot in MongoDB", pricesOf(Mongo, 1).of(winner(minutely, time.Minute, 10*time.Second)).Units, 1 + 3.19 + 5.2},
-		{"requests of a trim", pricesOf(Cosmos, 1).of(trimming(trimmed, 5*time.Minute)).Requests, 3 + 2 + 53},
-		{"a trim", pricesOf(Cosmos, 1).of(trimming(trimmed, 5*time.Minute)).Units, 3 + 2*3.19 + 53*(1+5.4)},
-		{"requests of a trim in MongoDB", pricesOf(Mongo, 1).of(trimming(trimmed, 5*time.Minute)).Requests, 3 + 3},
+		{"a create with 10 terms", write(10)[inUnits], 7},
+		{"a replacement of 2 terms", replace(2)[inUnits], 10.8},
+		{"a point read", pricesOf(Cosmos, 1).each[opGet][inUnits], 1},
+		{"a point read at strong consistency", pricesOf(Cosmos, 2).each[opGet][inUnits], 2},
+		{"a query", pricesOf(Cosmos, 1).each[opTail][inUnits], 3.19},
+		{"a winner's slot", pricesOf(Cosmos, 1).of(winner(minutely, time.Minute, 10*time.Second))[inUnits], 3.19 + 3.19 + 5.4},
+		{"a loser's slot", pricesOf(Cosmos, 2).of(loser(minutely, time.Minute, 10*time.Second))[inUnits], 4 * 3.19},
+		{"a winner's slot in MongoDB", pricesOf(Mongo, 1).of(winner(minutely, time.Minute, 10*time.Second))[inUnits], 1 + 3.19 + 5.2},
+		{"requests of a trim", pricesOf(Cosmos, 1).of(trimming(trimmed, 5*time.Minute))[inRequests], 3 + 2 + 53},
+		{"a trim", pricesOf(Cosmos, 1).of(trimming(trimmed, 5*time.Minute))[inUnits], 3 + 2*3.19 + 53*(1+5.4)},
+		{"requests of a trim in MongoDB", pricesOf(Mongo, 1).of(trimming(trimmed, 5*time.Minute))[inRequests], 3 + 3},
 	} {
 		if math.Abs(c.got-c.want) > 1e-9 {
 			t.Errorf("%s = %v, want %v", c.what, c.got, c.want)
@@ -94,21 +94,18 @@ func FuzzOf(f *testing.F) {
 			Workers: int(workers%100_000) + 1, Slot: length, Timing: timing,
 		}
 		e := Of(o)
-		kinds := KindNames(o.Store) != nil
+		kinds := CountsRequests(o.Store)
 		for _, d := range e.days {
-			sums := map[string]float64{"requests": d.cost.Requests, "units": d.cost.Units, "peak": d.peak}
+			sums := map[string]float64{"requests": d.cost[inRequests], "units": d.cost[inUnits], "peak": d.peak}
 			if kinds {
 				delete(sums, "units")
 				delete(sums, "peak")
 				sums["requests of kinds"] = 0
-				for _, n := range d.cost.Kinds {
+				for _, n := range d.cost[inPuts:] {
 					sums["requests of kinds"] += n
 				}
-				if e.tariff.priced() {
-					sums["dollars"] = e.tariff.bill(d.cost.Kinds)
-				}
-				if all := sums["requests of kinds"]; math.Abs(all/d.cost.Requests-1) > 1e-9 {
-					t.Errorf("%+v: %v requests of %s, and %v by their kinds", options, d.cost.Requests, d.protocol, all)
+				if all := sums["requests of kinds"]; math.Abs(all/d.cost[inRequests]-1) > 1e-9 {
+					t.Errorf("%+v: %v requests of %s, and %v by their kinds", options, d.cost[inRequests], d.protocol, all)
 				}
 			}
 			for what, n := range sums {
@@ -119,7 +116,7 @@ func FuzzOf(f *testing.F) {
 		}
 		// A slot is never cheaper than a claim, and workers never make it so.
 		all, one := e.rows[len(e.rows)-1], e.rows[0]
-		if all.cost.Units < one.cost.Units || all.cost.Requests < one.cost.Requests || all.each.Append != e.parts.n || e.parts.n < 1 || e.overLead() <= 0 && !kinds {
+		if all.cost[inUnits] < one.cost[inUnits] || all.cost[inRequests] < one.cost[inRequests] || all.each[opAppend] != e.parts.n || e.parts.n < 1 || e.overLead() <= 0 && !kinds {
 			t.Errorf("%+v: all %+v, the winner %+v", options, all, one)
 		}
 		if text := e.Text(false); strings.Contains(text, "NaN") || strings.Contains(text, "Inf") || !strings.Contains(text, timing.Options.Schedule.String()) {

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -14,7 +13,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/slotlease/slotlease/internal/recordtest"
-	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/azblob"
 	"github.com/slotlease/slotlease/store/s3"
@@ -122,71 +120,25 @@ func TestThePlanCountsTheRequestsToStoresOfObjects(t *testing.T) {
 				cost cost
 				call func() error
 			}{
-				{"now", p.now, func() error { _, err := l.Now(ctx); return err }},
-				{"tail", p.tail, func() error { _, _, err := l.Tail(ctx, "export", 2); return err }},
-				{"append", p.append, add},
-				{"get", p.get, func() error { _, err := l.Get(ctx, "export", seq-timing.TrimKeep); return err }},
-				{"trim", p.trim.plus(p.delete.times(float64(timing.TrimEvery))), func() error {
+				{"now", p.each[opNow], func() error { _, err := l.Now(ctx); return err }},
+				{"tail", p.each[opTail], func() error { _, _, err := l.Tail(ctx, "export", 2); return err }},
+				{"append", p.each[opAppend], add},
+				{"get", p.each[opGet], func() error { _, err := l.Get(ctx, "export", seq-timing.TrimKeep); return err }},
+				{"trim", sum(p.each[opTrim], times(p.each[opDeleted], float64(timing.TrimEvery))), func() error {
 					_, err := l.Trim(ctx, "export", timing.TrimEvery+1)
 					return err
 				}},
 				{"presence", p.presence, func() error { return l.(store.Roster).Attend(ctx, []store.Presence{presence}) }},
+				{"names", p.listing, func() error { _, err := l.WorkerTypes(ctx); return err }},
+				{"roster", p.roster, func() error { _, err := l.(store.Roster).Presences(ctx, ""); return err }},
+				{"newest records", p.recent, func() error { _, _, err := l.Tail(ctx, "export", seenRecords); return err }},
 			} {
 				if err := o.call(); err != nil {
 					t.Fatalf("%s: %v", o.what, err)
 				}
-				if diff := cmp.Diff(planned.tariff.named(o.cost.Kinds), counts.take()); diff != "" {
+				if diff := cmp.Diff(planned.kind.counted(o.cost), counts.take()); diff != "" {
 					t.Errorf("requests of %s (-planned +sent):\n%s", o.what, diff)
 				}
-			}
-		})
-	}
-}
-
-// Real workers, on the real clock: all that they send in whole slots.
-func TestThePlanCountsWhatWorkersSendToStoresOfObjects(t *testing.T) {
-	suites.RealTime(t)
-	const slots, slot = 3, 6 * time.Second
-	priorities := []int{0, 7} // whose turns are far apart, so that there are no races
-	for kind, open := range objectStores {
-		t.Run(kind, func(t *testing.T) {
-			t.Parallel()
-			counts := &sorted{kinds: map[string]float64{}}
-			started, folder := time.Now(), rand.Text()
-			for _, priority := range priorities {
-				l := open(t, folder, counts)
-				if err := l.Init(t.Context()); err != nil {
-					t.Fatal(err)
-				}
-				w, err := workerlease.StartLeasing(t.Context(), l, workerlease.Options{WorkerType: "export", Priority: priority, LeaseInterval: slot}, workerlease.Callbacks{
-					LeaseAllocated: func(ctx context.Context, _ workerlease.Lease) { <-ctx.Done() },
-				})
-				if err != nil {
-					t.Fatal(err)
-				}
-				t.Cleanup(func() {
-					_ = w.StopLeasing(context.Background())
-					_ = l.Close(context.Background())
-				})
-			}
-			// The middle of a slot, when nobody asks for anything. By then there are the two records that a tail shows.
-			time.Sleep(time.Until(started.Truncate(slot).Add(4*slot + slot/2)))
-			counts.take()
-			time.Sleep(slots * slot)
-			got := counts.take()
-
-			planned := Of(Options{Store: kind, Workers: len(priorities), Slot: slot, Timing: timingOf(t, workerlease.Options{LeaseInterval: slot})})
-			all := planned.rows[0].each.plus(planned.rows[1].each).times(slots)
-			want := planned.tariff.named(planned.prices.of(all).Kinds)
-			// A look at the time may be saved.
-			look := planned.tariff.kinds[dating]
-			if got[look] < want[look]-slots || got[look] > want[look] {
-				t.Errorf("%v looks at the time in %d slots, planned %v", got[look], slots, want[look])
-			}
-			delete(got, look)
-			delete(want, look)
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("requests in %d slots (-planned +sent):\n%s", slots, diff)
 			}
 		})
 	}
@@ -197,46 +149,8 @@ func TestAzureAndKubernetesListWhatATrimPassesOver(t *testing.T) {
 	timing := timingOf(t, workerlease.Options{LeaseInterval: slot})
 	for kind, want := range map[string]float64{S3: 1 + 1, AzureBlob: 1 + 3, Kubernetes: 1 + 13} { // of 12,800 records
 		e := Of(Options{Store: kind, Workers: 1, Slot: slot, Timing: timing})
-		if got := e.prices.trim.Kinds[listing]; got != want || !slices.Contains(KindNames(kind), "list") {
+		if got := e.prices.each[opTrim][inLists]; got != want {
 			t.Errorf("%v lists of a trim of %s, want %v (%+v)", got, kind, want, e.kept)
 		}
 	}
 }
-
-// The figures of the stores' documentation: see doc.go of store/s3 and store/azblob.
-func TestRequestsCostWhatTheDocumentationSays(t *testing.T) {
-	timing := timingOf(t, workerlease.Options{LeaseInterval: 5 * time.Minute})
-	for kind, want := range map[string]struct{ slot, month float64 }{S3: {0.0000238, 0.209}, AzureBlob: {0.0000262, 0.229}} {
-		e := Of(Options{Store: kind, Workers: 3, Slot: 5 * time.Minute, Timing: timing})
-		slot, month := e.tariff.bill(e.rows[3].cost.Kinds), e.Report().PerDay[0].Monthly
-		if !near(slot, want.slot) || !near(month, want.month) {
-			t.Errorf("%s: $%.7f for a slot and $%.3f a month, want $%.7f and $%.3f", kind, slot, month, want.slot, want.month)
-		}
-		free := Of(Options{Store: kind, Workers: 3, Slot: 5 * time.Minute, Timing: timing, Prices: map[string]float64{KindNames(kind)[putting]: 0, "list": 0, KindNames(kind)[getting]: 0, KindNames(kind)[dating]: 0, gigabytePrice: 0}})
-		if r := free.Report(); r.PerDay[0].Dollars != 0 || r.Kept.DollarsFor != 0 || len(r.Prices.Changed) != 5 {
-			t.Errorf("%s for nothing costs %+v", kind, r)
-		}
-	}
-}
-
-// No price was read where it is charged by, so none may look as if it were.
-func TestPricesSayWhatTheyRestOn(t *testing.T) {
-	timing := timingOf(t, workerlease.Options{LeaseInterval: 5 * time.Minute})
-	for kind, want := range map[string]string{S3: "Unconfirmed", AzureBlob: "Fictitious"} {
-		given := map[string]float64{}
-		for _, name := range PriceNames(kind) {
-			e := Of(Options{Store: kind, Workers: 3, Slot: 5 * time.Minute, Timing: timing, Prices: given})
-			if !strings.Contains(e.Report().Prices.Basis, want) || !strings.Contains(strings.Join(e.assumptions(), " "), " "+want) {
-				t.Errorf("the prices of %s but %v rest on %q, want that it is %s", kind, given, e.Report().Prices.Basis, want)
-			}
-			given[name] = 1
-		}
-		delete(given, "delete") // which is free
-		e := Of(Options{Store: kind, Workers: 3, Slot: 5 * time.Minute, Timing: timing, Prices: given})
-		if got := e.Report().Prices.Basis + strings.Join(e.assumptions(), " "); strings.Contains(got, want) {
-			t.Errorf("the prices of %s that were all given count as others: %s", kind, got)
-		}
-	}
-}
-
-func near(a, b float64) bool { return a > b*0.995 && a < b*1.005 }

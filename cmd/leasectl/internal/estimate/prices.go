@@ -1,19 +1,28 @@
 package estimate
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
-// cost is requests to a store, its charges for them in request units, and, if a tariff has them, their kinds.
-type cost struct {
-	Requests, Units float64
-	Kinds           perKind
-}
+// cost is requests to a store: how many, the request units that it charges, and, if it tells kinds of requests apart, how many
+// there are of each.
+type cost [8]float64
 
-func (c cost) plus(d cost) cost {
-	return cost{c.Requests + d.Requests, c.Units + d.Units, c.Kinds.plus(d.Kinds)}
-}
-func (c cost) times(n float64) cost  { return cost{c.Requests * n, c.Units * n, c.Kinds.times(n)} }
-func one(units float64) cost         { return cost{Requests: 1, Units: units} }
-func perDay(d time.Duration) float64 { return float64(24*time.Hour) / float64(d) }
+// The figures of a cost. Those of kinds are in the order of their names.
+const (
+	inRequests = iota
+	inUnits
+	inPuts
+	inLists
+	inGets
+	inDates
+	inDeletes
+	inUpdates // in Kubernetes alone: to the others a presence is put as a record is
+)
+
+// one is a request that costs some units.
+func one(units float64) cost { return cost{inRequests: 1, inUnits: units} }
 
 // Microsoft's published figures for documents of 1 KB and reads at session or weaker
 // consistency, in request units.
@@ -37,55 +46,101 @@ const (
 // Cosmos DB for MongoDB.
 const electable = 3
 
-// write is a create or a delete in a container that indexes a number of terms.
-func write(terms float64) cost { return one(writeUnits + termUnits*terms) }
+// write is a create or a delete in a container that indexes a number of terms, and replace a replacement of a document in which
+// a number of them change.
+func write(terms float64) cost   { return one(writeUnits + termUnits*terms) }
+func replace(terms float64) cost { return one(2*writeUnits + 2*termUnits*terms) }
+
+// seen is how often the page of leasectl serve looks while somebody looks at it, and seenRecords how many records it reads then.
+const (
+	seen        = time.Second
+	seenRecords = 8
+)
 
 // prices are those of the operations of a ledger in a kind of store.
 type prices struct {
-	now, tail, append, get, delete cost
-	// trim is without the records that it deletes; listed is the read of the id of one.
-	trim, listed cost
+	each [6]cost // by operation
 	// presence is the replacement of a presence, renewal that of a lock, and look a read of one.
 	presence, renewal, look cost
-	// reads is the cost of a read, in reads at session consistency.
-	reads float64
-	// dated says that the store shows its time with appends, too, but in whole seconds.
-	dated bool
-}
-
-// pricesOf are the prices of a kind of store. Its reads cost once or twice as much as
-// those at session consistency.
-func pricesOf(kind string, reads float64) prices {
-	query, read := one(queryUnits*reads), one(readUnits*reads)
-	p := prices{now: query, tail: query, get: read, listed: cost{Units: readUnits * reads}, reads: reads}
-	p.presence, p.renewal, p.look = replace(0), replace(renewedTerms), one(readUnits*reads)
-	p.append, p.delete = write(2), write(2) // id, workerType
-	p.trim = query.times(2)                 // the head, and the oldest
-	if kind == Mongo {
-		p.now = one(readUnits)                 // hello, to the primary
-		p.append = write(1)                    // _id
-		p.delete = cost{Units: p.append.Units} // all of them are one request
-		p.trim.Requests++
-	}
-	return p
-}
-
-// unbilled are the same requests, free of charge.
-func (p prices) unbilled() prices {
-	for _, c := range []*cost{&p.now, &p.tail, &p.append, &p.get, &p.delete, &p.trim, &p.listed, &p.presence, &p.renewal, &p.look} {
-		c.Units = 0
-	}
-	return p
+	// listing is a read of the names of worker types, of which there is one, and roster one of all presences; recent is a tail of
+	// a few records.
+	listing, roster, recent cost
 }
 
 // of is the cost of operations.
-func (p prices) of(o operations) cost {
-	return p.now.times(o.Now).
-		plus(p.tail.times(o.Tail)).
-		plus(p.append.times(o.Append)).
-		plus(p.get.times(o.Get)).
-		plus(p.trim.times(o.Trim)).
-		plus(p.listed.plus(p.delete).times(o.Deleted))
+func (p prices) of(o operations) (total cost) {
+	for i, price := range p.each {
+		total = sum(total, times(price, o[i]))
+	}
+	return total
+}
+
+// page is the cost of a look of the page.
+func (p prices) page() cost { return sum(p.each[opNow], p.listing, p.roster, p.recent) }
+
+// pricesFor are the prices of the store of an estimate. A ledger in a store of objects has up to most records when it is trimmed.
+func pricesFor(o Options, most float64) prices {
+	if k := kinds[o.Store]; k.requests != nil {
+		return k.requestsTo(most, float64(o.Workers))
+	}
+	p := pricesOf(o.Store, o.reads())
+	if o.Unbilled {
+		for _, c := range []*cost{&p.presence, &p.renewal, &p.look, &p.listing, &p.roster, &p.recent} {
+			c[inUnits] = 0
+		}
+		for i := range p.each {
+			p.each[i][inUnits] = 0
+		}
+		p.each[opNow][inRequests] = electable
+	}
+	return p
+}
+
+// pricesOf are the prices of a kind of store that bills request units, by the cost of a read.
+func pricesOf(store string, reads float64) prices {
+	query, read, listed := one(queryUnits*reads), one(readUnits*reads), cost{inUnits: readUnits * reads}
+	p := prices{presence: replace(0), renewal: replace(renewedTerms), look: read}
+	p.listing, p.roster, p.recent = times(query, 2), query, query
+	p.each = [6]cost{
+		opNow: query, opTail: query, opGet: read, opAppend: write(2), // id, workerType
+		opTrim: times(query, 2), // the head, and the oldest
+	}
+	p.each[opDeleted] = sum(listed, p.each[opAppend])
+	if store == Mongo {
+		p.each[opNow] = one(readUnits) // hello, to the primary
+		p.each[opAppend] = write(1)    // _id
+		p.each[opDeleted] = cost{inUnits: listed[inUnits] + p.each[opAppend][inUnits]}
+		p.each[opTrim][inRequests]++ // which deletes all of them
+	}
+	return p
+}
+
+// requestsTo are the requests of a store of objects, of which a ledger has up to most records when it is trimmed. In names of
+// objects, the newest record is the first, and a trim lists what is older than a record. S3 begins a list at a name; Azure and
+// Kubernetes pass over what comes before it, a page at a time.
+func (k kind) requestsTo(most, workers float64) prices {
+	asking := func(of int, n float64) (c cost) {
+		c[inRequests], c[of] = n, n
+		return c
+	}
+	put, get := asking(inPuts, 1), asking(inGets, 1)
+	list := asking(inLists, 1)
+	p := prices{presence: put, renewal: put, look: get, listing: times(list, 2)}
+	p.recent, p.roster = sum(list, times(get, seenRecords)), sum(list, times(get, workers))
+	// A worker reads two records, to see whether the head contradicts the one below it.
+	read := sum(list, asking(inGets, 2))
+	if k.listsContent {
+		read, p.recent, p.roster, p.listing = list, list, list, times(list, 4)
+		p.presence, p.renewal = asking(inUpdates, 1), asking(inUpdates, 1)
+	}
+	if k.listsFrom {
+		most = 1 // Those that are deleted fit into one list.
+	}
+	p.each = [6]cost{
+		opNow: asking(inDates, 1), opTail: read, opAppend: put, opGet: get, opDeleted: asking(inDeletes, 1),
+		opTrim: asking(inLists, 1+math.Ceil(most/k.page)),
+	}
+	return p
 }
 
 const (
@@ -102,21 +157,37 @@ const (
 	requestTerms = 6
 )
 
-// replace is a replacement of a document in which a number of terms change.
-func replace(terms float64) cost { return one(2*writeUnits + 2*termUnits*terms) }
-
-// renewing is a period of a renew loop: the holder replaces the lock document, and the
-// others read it. All may do so in the same second.
-func (p prices) renewing(workers float64) cost {
-	return p.renewal.plus(p.look.times(workers - 1))
-}
-
 // original is a slot of EShopWorld.WorkerProcess: each worker queries the lease and
 // creates a request for it, which the container's TTL deletes later. Some seconds later
 // each queries for the winner, and the winner replaces the lease.
-func (p prices) original(workers float64) (ask, decide cost) {
-	query := one(queryUnits * p.reads)
-	ask = query.plus(write(requestTerms)).times(workers)
-	decide = query.times(workers).plus(replace(wonTerms))
-	return ask, decide
+func original(workers, reads float64) (ask, decide cost) {
+	query := one(queryUnits * reads)
+	return times(sum(query, write(requestTerms)), workers), sum(times(query, workers), replace(wonTerms))
+}
+
+// Kept is what a store of objects keeps. Its names in JSON don't change.
+type Kept struct {
+	Records   float64 `json:"records"`       // when a trim has been
+	AtMost    float64 `json:"recordsAtMost"` // before one
+	Presences float64 `json:"presences"`
+	Bytes     float64 `json:"bytes"` // in the mean
+}
+
+// The sizes of documents of workers with short names, without metadata, as tests measure them, in bytes. In Kubernetes the object
+// is around it, as etcd has it.
+const recordBytes, presenceBytes, kubernetesBytes = 550, 400, 500
+
+// keeping are what workers leave of records that come at a distance.
+func keeping(o Options, between time.Duration) Kept {
+	depth := o.Timing.TrimKeep
+	for time.Duration(depth)*between < o.Timing.Options.Retention {
+		depth *= 2
+	}
+	around := 0.0
+	if o.Store == Kubernetes {
+		around = kubernetesBytes
+	}
+	k := Kept{Records: float64(depth) + 1, AtMost: float64(depth + o.Timing.TrimEvery), Presences: float64(o.Workers)}
+	k.Bytes = math.Round((k.Records+k.AtMost)/2*(recordBytes+around) + k.Presences*(presenceBytes+around))
+	return k
 }

@@ -93,14 +93,18 @@ func wantRequests(t *testing.T, l store.Ledger, p prices, n *atomic.Int64) {
 		of   operations
 		call func() error
 	}{
-		{"now", operations{Now: 1}, func() error { _, err := l.Now(ctx); return err }},
-		{"tail", operations{Tail: 1}, func() error { _, _, err := l.Tail(ctx, "export", 1); return err }},
-		{"append", operations{Append: 1}, add},
-		{"get", operations{Get: 1}, func() error { _, err := l.Get(ctx, "export", seq-timing.TrimKeep); return err }},
-		{"trim", operations{Trim: 1, Deleted: float64(timing.TrimEvery)}, func() (err error) {
+		{"now", operations{opNow: 1}, func() error { _, err := l.Now(ctx); return err }},
+		{"tail", operations{opTail: 1}, func() error { _, _, err := l.Tail(ctx, "export", 1); return err }},
+		{"append", operations{opAppend: 1}, add},
+		{"get", operations{opGet: 1}, func() error { _, err := l.Get(ctx, "export", seq-timing.TrimKeep); return err }},
+		{"trim", operations{opTrim: 1, opDeleted: float64(timing.TrimEvery)}, func() (err error) {
 			deleted, err = l.Trim(ctx, "export", timing.TrimEvery+1)
 			return err
 		}},
+	}
+	presence := store.Presence{WorkerType: "export", ID: "a.1", InstanceID: "worker-a", Phase: store.PhaseCandidate, Seen: time.Now()}
+	if err := l.(store.Roster).Attend(ctx, []store.Presence{presence}); err != nil {
+		t.Fatal(err)
 	}
 	for _, o := range do[:2] {
 		if err := o.call(); err != nil {
@@ -112,8 +116,24 @@ func wantRequests(t *testing.T, l store.Ledger, p prices, n *atomic.Int64) {
 		if err := o.call(); err != nil {
 			t.Fatalf("%s: %v", o.what, err)
 		}
-		if got, want := float64(n.Load()-before), p.of(o.of).Requests; got != want {
+		if got, want := float64(n.Load()-before), p.of(o.of)[inRequests]; got != want {
 			t.Errorf("%s: %v requests, planned %v", o.what, got, want)
+		}
+	}
+	for what, o := range map[string]struct {
+		cost cost
+		call func() error
+	}{
+		"names":          {p.listing, func() error { _, err := l.WorkerTypes(ctx); return err }},
+		"roster":         {p.roster, func() error { _, err := l.(store.Roster).Presences(ctx, ""); return err }},
+		"newest records": {p.recent, func() error { _, _, err := l.Tail(ctx, "export", seenRecords); return err }},
+	} {
+		before := n.Load()
+		if err := o.call(); err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+		if got, want := float64(n.Load()-before), o.cost[inRequests]; got != want {
+			t.Errorf("%s: %v requests, planned %v", what, got, want)
 		}
 	}
 	if deleted != int(timing.TrimEvery) {

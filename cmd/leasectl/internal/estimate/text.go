@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
 
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/display"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/table"
 )
 
@@ -21,18 +23,14 @@ func (e Estimate) Text(colours bool) string {
 	write(e.verdict()...)
 	b.WriteString("Assumed:\n")
 	for _, text := range e.assumptions() {
-		b.WriteString(wrapped(text))
+		b.WriteString("- " + strings.Join(display.Wrapped(text, 78), "\n  ") + "\n")
 	}
 	return b.String()
 }
 
 // title names the workers, their schedule and the store.
 func (e Estimate) title() string {
-	workers := fmt.Sprintf("%d workers", e.Workers)
-	if e.Workers == 1 {
-		workers = "1 worker"
-	}
-	schedule := fmt.Sprintf("%s of one type · %s", workers, e.Timing.Options.Schedule)
+	schedule := fmt.Sprintf("%s of one type · %s", display.Count(e.Workers, "worker"), e.Timing.Options.Schedule)
 	if e.parts.several() {
 		schedule += fmt.Sprintf(" · failover within %v", e.Timing.Options.FailoverWithin)
 	}
@@ -46,32 +44,29 @@ func (e Estimate) title() string {
 	return schedule + "\n" + store
 }
 
-// heads are headings, the first of them aligned to the left.
-func heads(first string, others ...string) []table.Cell {
-	row := []table.Cell{{Text: first, Colour: table.Faint}}
-	for _, name := range others {
-		row = append(row, table.Cell{Text: name, Colour: table.Faint, Right: true})
-	}
-	return row
-}
-
-// figures are a row of a name and figures.
-func figures(name string, texts ...string) []table.Cell {
-	row := []table.Cell{{Text: name}}
-	for _, text := range texts {
-		row = append(row, table.Cell{Text: text, Right: true})
-	}
-	return row
-}
-
 // billsUnits reports that the store bills request units.
-func (e Estimate) billsUnits() bool { return !e.Unbilled && e.tariff.kinds == nil }
+func (e Estimate) billsUnits() bool { return !e.Unbilled && e.kind.requests == nil }
 
-func (e Estimate) slotRows() [][]table.Cell {
-	rows := [][]table.Cell{e.billed(heads("EACH SLOT", "NOW", "TAIL", "APPEND", "GET", "TRIM", "DELETED", "RU"), 1)}
-	if e.tariff.kinds != nil {
-		rows = [][]table.Cell{heads("EACH SLOT", e.tariff.heads()...)}
+// tableRow is a row of a name and figures.
+func tableRow(colour table.Colour, name string, figures []string) []table.Cell {
+	row := []table.Cell{table.Left(colour, name)}
+	for _, text := range figures {
+		row = append(row, table.Right(colour, text))
 	}
+	return row
+}
+
+// slotRows are the operations of each slot, or the requests where their kinds are told apart.
+func (e Estimate) slotRows() [][]table.Cell {
+	names := opNames
+	if e.kind.requests != nil {
+		names = e.kind.requests
+	}
+	heads := upper(names)
+	if e.billsUnits() {
+		heads = append(heads, "RU")
+	}
+	rows := [][]table.Cell{tableRow(table.Faint, "EACH SLOT", heads)}
 	for _, r := range e.rows {
 		name := r.who
 		switch r.who {
@@ -80,61 +75,49 @@ func (e Estimate) slotRows() [][]table.Cell {
 		case "trimming":
 			name = "trimming, its share"
 		}
-		if e.tariff.kinds != nil {
-			rows = append(rows, figures(name, e.tariff.texts(r.cost.Kinds)...))
-			continue
+		figures := amounts(r.each[:len(opNames)])
+		if e.kind.requests != nil {
+			figures = amounts(r.cost[inPuts:][:len(names)])
 		}
-		o := r.each
-		texts := []string{amount(o.Now), amount(o.Tail), amount(o.Append), amount(o.Get), amount(o.Trim), amount(o.Deleted), units(r.cost.Units)}
-		rows = append(rows, e.billed(figures(name, texts...), 1))
+		if e.billsUnits() {
+			figures = append(figures, units(r.cost[inUnits]))
+		}
+		rows = append(rows, tableRow(table.Plain, name, figures))
 	}
 	return rows
-}
-
-// billed is a row without its last cells, which are about request units, if nothing is billed.
-func (e Estimate) billed(row []table.Cell, units int) []table.Cell {
-	if e.Unbilled {
-		return row[:len(row)-units]
-	}
-	return row
 }
 
 func (e Estimate) dayRows() [][]table.Cell {
-	names := map[string]string{"roster": "its roster, if kept", "renewing": "renewing every " + renewal.String(), "original": "the original"}
-	rows := [][]table.Cell{e.billed(heads("EACH DAY", "REQUESTS", "RU", "PEAK RU/S"), 2)}
-	if e.tariff.kinds != nil {
-		rows = [][]table.Cell{heads("EACH DAY", append(e.tariff.heads(), e.billedFor("PRICE", "A MONTH")...)...)}
+	names := map[string]string{"slotlease": "slotlease", "roster": "its roster, if kept", "page": "its page, if seen", "renewing": "renewing every " + renewal.String(), "original": "the original"}
+	heads := []string{"REQUESTS"}
+	switch {
+	case e.kind.requests != nil:
+		heads = upper(e.kind.requests)
+	case e.billsUnits():
+		heads = append(heads, "RU", "PEAK RU/S")
 	}
+	rows := [][]table.Cell{tableRow(table.Faint, "EACH DAY", heads)}
 	for _, d := range e.days {
-		name := d.protocol
-		if names[name] != "" {
-			name = names[name]
+		figures := []string{grouped(d.cost[inRequests])}
+		switch {
+		case e.kind.requests != nil:
+			whole := d.cost
+			for i := range whole {
+				whole[i] = math.Round(whole[i])
+			}
+			figures = amounts(whole[inPuts:][:len(heads)])
+		case e.billsUnits():
+			figures = append(figures, grouped(d.cost[inUnits]), units(d.peak))
 		}
-		if e.tariff.kinds != nil {
-			usd := e.tariff.bill(d.cost.Kinds)
-			rows = append(rows, figures(name, append(e.tariff.wholes(d.cost.Kinds), e.billedFor(dollars(usd), dollars(usd*month))...)...))
-			continue
-		}
-		rows = append(rows, e.billed(figures(name, grouped(d.cost.Requests), grouped(d.cost.Units), units(d.peak)), 2))
+		rows = append(rows, tableRow(table.Plain, names[d.protocol], figures))
 	}
 	return rows
-}
-
-// month is how many days a month has: 730 hours, as the calculators of clouds have it.
-const month = 730.0 / 24
-
-// billedFor are texts, if requests are billed by their kinds.
-func (e Estimate) billedFor(texts ...string) []string {
-	if e.tariff.priced() {
-		return texts
-	}
-	return nil
 }
 
 // leastThroughput is the least throughput of a container, in RU/s. Init provisions it.
 const leastThroughput = 400
 
-// verdict shows the peak, and the throughput that carries it, if that is billed.
+// verdict shows the peak, and the throughput that carries it, if that is billed; and how much is kept.
 func (e Estimate) verdict() []string {
 	often := grouped(e.slotsPerDay) + " slots a day"
 	if e.slotsPerDay < 1.5 {
@@ -143,19 +126,24 @@ func (e Estimate) verdict() []string {
 	if e.turns.Lead >= time.Second && e.billsUnits() {
 		often += fmt.Sprintf(". Over the lead of %v before each, %s RU/s on average", e.turns.Lead, units(e.overLead()))
 	}
-	trims := fmt.Sprintf("trims, at once: %s RU within about a second", units(e.trim.Units))
+	trims, by := fmt.Sprintf("trims, at once: %s RU within about a second", units(e.trim[inUnits])), "slots"
 	if !e.billsUnits() {
 		trims = fmt.Sprintf("deletes the %d oldest records, at once", e.Timing.TrimEvery)
 	}
-	lines := []string{often + ".", fmt.Sprintf("Every %d %s the winner %s.", e.Timing.TrimEvery, e.trimsBy(), trims)}
+	if e.parts.several() {
+		by = "records"
+	}
+	lines := []string{often + ".", fmt.Sprintf("Every %d %s the winner %s.", e.Timing.TrimEvery, by, trims)}
 	if short := e.tooShort(); short != "" {
 		lines = slices.Insert(lines, 0, short)
 	}
 	if e.parts.several() {
 		lines = append(lines, fmt.Sprintf("A slot has %s parts: the winner appends for each, and the others read as often.", grouped(e.parts.n)))
 	}
-	if e.tariff.kinds != nil {
-		return append(lines, e.keeps()...)
+	if k := e.kept; e.kind.requests != nil {
+		return append(lines,
+			fmt.Sprintf("It keeps %s to %s records, and %s in its roster:", grouped(k.Records), grouped(k.AtMost), counted(e.Workers, "presence")),
+			"about "+size(k.Bytes)+".")
 	}
 	if e.Unbilled {
 		return lines
@@ -170,26 +158,52 @@ func (e Estimate) verdict() []string {
 		"or a longer --lead and --step. A worker that is throttled waits and asks again, if the lead leaves time.")
 }
 
-// keeps says how much the store keeps.
-func (e Estimate) keeps() []string {
-	lines := []string{
-		fmt.Sprintf("It keeps %s to %s records, and %s in its roster:", grouped(e.kept.records), grouped(e.kept.most()), counted(e.Workers, "presence")),
-		"about " + size(e.kept.bytes()),
+func upper(names []string) []string { return strings.Fields(strings.ToUpper(strings.Join(names, " "))) }
+
+// counted is a number of things.
+func counted(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
 	}
-	if e.tariff.priced() {
-		lines[1] += fmt.Sprintf(", for %s a month", dollars(e.storage()))
-	}
-	lines[1] += "."
-	return lines
+	return grouped(float64(n)) + " " + thing + "s"
 }
 
-// storage is what it costs to keep that for a month, in dollars.
-func (e Estimate) storage() float64 { return e.kept.bytes() / 1e9 * e.tariff.gigabyte }
-
-// trimsBy names the unit of the distance between two trims.
-func (e Estimate) trimsBy() string {
-	if e.parts.several() {
-		return "records"
+// amounts are how many there are of each in a slot, or "-".
+func amounts(all []float64) (texts []string) {
+	for _, n := range all {
+		text := strconv.FormatFloat(n, 'f', 2, 64)
+		switch {
+		case n == 0:
+			text = table.None
+		case n == math.Trunc(n):
+			text = grouped(n)
+		}
+		texts = append(texts, text)
 	}
-	return "slots"
+	return texts
+}
+
+// units are request units, with one decimal where that matters.
+func units(n float64) string {
+	if n < 1000 {
+		return strconv.FormatFloat(n, 'f', 1, 64)
+	}
+	return grouped(n)
+}
+
+// grouped is a whole number with its thousands set off.
+func grouped(n float64) string {
+	digits := strconv.FormatFloat(math.Round(n), 'f', 0, 64)
+	for at := len(digits) - 3; at > 0; at -= 3 {
+		digits = digits[:at] + "," + digits[at:]
+	}
+	return digits
+}
+
+// size is a number of bytes, in units of 1,000.
+func size(bytes float64) string {
+	if bytes < 1e6 {
+		return grouped(bytes/1e3) + " kB"
+	}
+	return strconv.FormatFloat(bytes/1e6, 'f', 1, 64) + " MB"
 }

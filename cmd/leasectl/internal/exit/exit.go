@@ -21,6 +21,9 @@ const (
 	Survivors   = 9
 	Unallocated = 10
 	Unsound     = 11
+	TooSoon     = 12
+	GivenUp     = 13
+	Missed      = 14
 	Interrupted = 130
 	Unread      = 141
 )
@@ -33,11 +36,14 @@ const Codes = `  0    success; for run: stopped cleanly; run --once has the code
   4    the store is refused: not a ledger, or it can't keep a ledger's promises
   5    access denied
   6    the ledger is not initialised or was removed, or its directory is missing
-  7    the command can't be run
+  7    the command can't be run, or can't be guarded here
   8    the demo found something that is not as it should be
   9    processes of the command could not be killed: the lease was not released
-  10   run --once: another worker has the slot, or it is done; the command wasn't run
-  11   verify or doctor found a fault
+  10   run --once: another worker has the slot, and had not done it in time
+  11   verify or doctor found a fault, or version --check another version
+  12   run --once: an attempt has failed, and the next one may not begin in time
+  13   run --once: the slot is given up: all its --max-attempts have failed
+  14   run --once: the slot was missed, skipped or is paused: nobody may begin it
   130  interrupted
   141  nobody reads the output any more, as in a pipe to head
 `

@@ -12,11 +12,15 @@ import (
 
 func TestTheNextSlotsAreShown(t *testing.T) {
 	spring := time.Date(2026, 3, 27, 12, 0, 0, 0, time.UTC)
+	job := Of(slots.Must(slots.Cron("30 2 * * *", "Europe/Berlin")), "", spring, 2)
+	job.StartWithin, job.Timeout = func(slots.Slot) time.Duration { return time.Hour }, 3*time.Hour
 	for name, l := range map[string]List{
-		"every": Of(slots.Must(slots.Every(5*time.Minute)), "export", spring.Add(30*time.Second), 3),
-		"cron":  Of(slots.Must(slots.Cron("30 2 * * *", "Europe/Berlin")), "", spring, 3),
-		"back":  Of(slots.Must(slots.Cron("@daily", "America/New_York")), "", time.Date(2026, 10, 31, 12, 0, 0, 0, time.UTC), 2),
-		"fine":  Of(slots.Must(slots.Every(250*time.Millisecond)), "", spring, 2),
+		"job":    job,
+		"every":  Of(slots.Must(slots.Every(5*time.Minute)), "export", spring.Add(30*time.Second), 3),
+		"cron":   Of(slots.Must(slots.Cron("30 2 * * *", "Europe/Berlin")), "", spring, 3),
+		"back":   Of(slots.Must(slots.Cron("@daily", "America/New_York")), "", time.Date(2026, 10, 31, 12, 0, 0, 0, time.UTC), 2),
+		"spread": Of(slots.Must(slots.Parse("cron 30 2 * * * Europe/Berlin + cron 0 12 * * 6 Europe/Berlin except 2026-03-30 shifted 7m21.482s")), "report", spring, 4),
+		"fine":   Of(slots.Must(slots.Every(250*time.Millisecond)), "", spring, 2),
 	} {
 		golden.Compare(t, name+".table", l.Text(false))
 		var b bytes.Buffer

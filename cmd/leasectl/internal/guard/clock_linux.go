@@ -35,6 +35,10 @@ func newAlarm() (*alarm, error) {
 	if err != nil {
 		return nil, fmt.Errorf("create boot-time timer: %w", err)
 	}
+	if err := unix.TimerfdSettime(fd, 0, &unix.ItimerSpec{}, nil); err != nil { // disarmed, as it is
+		_ = unix.Close(fd)
+		return nil, fmt.Errorf("set boot-time timer: %w", err)
+	}
 	c := make(chan struct{}, 1)
 	a := &alarm{C: c, file: os.NewFile(uintptr(fd), "timerfd")}
 	go func() {

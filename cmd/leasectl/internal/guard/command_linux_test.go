@@ -283,13 +283,14 @@ func TestNothingLeaks(t *testing.T) {
 		}
 	}
 	once()
-	fds, goroutines, _ := count()
+	// Where another test made this process a subreaper, what that test's helpers left is ours.
+	fds, goroutines, others := count()
 	for range 50 {
 		once()
 	}
 	// What measures the machine has a file open now and then.
 	procs.Eventually(t, "files are closed, and goroutines and zombies end", func() bool {
 		n, routines, zombies := count()
-		return n <= fds && routines <= goroutines && zombies == 0
+		return n <= fds && routines <= goroutines && zombies <= others
 	})
 }

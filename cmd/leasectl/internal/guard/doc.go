@@ -39,37 +39,23 @@
 //
 // # Finding everything
 //
-// A process group misses what called setsid, and Pdeathsig misses
-// grandchildren. On Linux the guard is a child subreaper: orphans anywhere
-// below it become its children instead of init's, so every descendant stays
-// reachable from it, and "the guard has no children" (ECHILD) proves that none
-// is left, once the start of the command is over. It kills the group in one atomic
-// step, then walks the tree and kills until that proof: whatever isn't reaped, since a process whose main thread has
-// exited looks dead in /proc while its other threads work. What is dead with all its threads,
-// and stays because a debugger outside keeps it from being reaped, runs no more code; where
-// for half a second there is nothing else, that is proof as well. Processes aren't frozen with SIGSTOP first: fork fails in a
-// process with a SIGKILL pending, so freezing would gain nothing over killing.
+// A process group misses what called setsid, and Pdeathsig misses grandchildren. On Linux the guard is a
+// child subreaper: orphans anywhere below it become its children instead of init's, so every descendant stays
+// reachable from it, and "the guard has no children" (ECHILD) proves that none is left, once the start of the
+// command is over. It kills the group in one atomic step, then walks the tree and kills until that proof; a
+// debugger outside may keep the dead from being reaped, and hidepid=2 may hide the living: see family.killAll and
+// offspring. Processes aren't frozen first: fork fails in a process with a SIGKILL pending.
 //
-// An ordinary user's /proc may hide processes (hidepid=2, systemd's
-// ProtectProc=invisible). The kernel's list of children has them by number, so they
-// are killed as well, and so are their children, which become the guard's own.
+// Where the guard may make a cgroup (version 2, with cgroup.kill: Linux 5.14), as root or by Delegate=yes, the
+// command runs in one and is killed in one step, also what /proc hides and what runs as another user. The tree is
+// walked all the same. [Process.Means] shows which means is in use.
 //
-// Where the guard may make a cgroup (version 2, with cgroup.kill: Linux 5.14), the
-// command runs in one, below the guard's own: as root, or where the service manager has
-// delegated it (Delegate=yes). It is killed in one step, also what /proc hides and
-// what runs as another user. The tree is walked all the same. [Process.Means] shows
-// which means is in use.
-//
-// When the guard dies, Pdeathsig kills the command; the rest falls to the
-// program if it called [BecomeSubreaper]. When the guard is stopped, the program
-// continues it at the deadline and does its work if that doesn't help. Either way
-// the program reports the end only with proof: it is the subreaper and finds no orphan
-// among its children, or the cgroup is empty, or /proc hides nothing. Otherwise
-// the error is [ErrSurvivors].
-//
-// Survivors are reported 2 s after the killing began, if one of them has been there for as long
-// and nothing else is left; after 10 s whatever they start anew meanwhile. A program that had to
-// do the work of its guard may need as long again.
+// When the guard dies, Pdeathsig kills the command; the rest falls to the program if it called
+// [BecomeSubreaper]. When the guard is stopped, the program continues it at the deadline and does its work if
+// that doesn't help. Either way the program reports the end only with proof: it is the subreaper and finds no
+// orphan among its children, or the cgroup is empty, or /proc hides nothing. Otherwise the error is
+// [ErrSurvivors]: 2 s after the killing began, if one of them has been there for as long and nothing else is left,
+// or after 10 s whatever they start anew meanwhile; as much later if the program had to do the work of its guard.
 //
 // # What isn't guaranteed
 //
@@ -92,8 +78,8 @@
 //     returning, as long as it stays. The command is killed all the same.
 //   - If the command ends while such a debugger is attached to it, that is noticed at the
 //     deadline, and its exit code is lost: Status is that of SIGKILL.
-//   - Work handed to another service isn't a descendant: systemd-run, at, a
-//     container started by its daemon.
+//   - Work handed to another service, or machine, isn't a descendant: docker run, ssh,
+//     kubectl exec, systemd-run without --scope, at.
 //   - A chain of processes that each start a new session, fork and exit within
 //     microseconds races the walk of the tree. It is caught in the end, not at
 //     a bounded time.

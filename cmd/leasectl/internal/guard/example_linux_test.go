@@ -7,7 +7,6 @@ import (
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/guard"
 )
 
-// A program that does this calls guard.Main first thing in main.
 func Example() {
 	p, err := guard.Start(guard.Command{
 		Path:     "/bin/sh",

@@ -2,35 +2,11 @@ package guard
 
 import (
 	"errors"
-	"fmt"
 	"os"
-	"strconv"
 	"syscall"
 
 	"golang.org/x/sys/unix"
 )
-
-// prepare makes this process the one that orphaned descendants fall to.
-func prepare() error {
-	if err := setSubreaper(); err != nil {
-		return err
-	}
-	self, err := os.Readlink("/proc/self")
-	if _, ok := stat(os.Getpid()); err != nil || !ok {
-		return errors.New("the guard can't read /proc/self/stat; /proc must be mounted")
-	}
-	if self != strconv.Itoa(os.Getpid()) {
-		return fmt.Errorf("/proc/self is %s, and this process is %d: mount a /proc of the own PID namespace", self, os.Getpid())
-	}
-	return nil
-}
-
-func setSubreaper() error {
-	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
-		return fmt.Errorf("become subreaper: %w", err)
-	}
-	return nil
-}
 
 // commandAttr puts the command in a group of its own, killed with the guard.
 func commandAttr() *syscall.SysProcAttr {

@@ -16,6 +16,9 @@ var (
 	// ErrTooLate: the deadline has passed, or less than the grace is left.
 	// Nothing was started.
 	ErrTooLate = errors.New("too late to start")
+	// ErrUnsaid: the deadline passed before the guard knew, or had said, that the command runs. It
+	// may have begun. It was killed.
+	ErrUnsaid = errors.New("killed before it was known to run")
 	// ErrGuardDied: the guard ended without a report, so that the exit status
 	// of the command is unknown. Whatever could be found was killed.
 	ErrGuardDied = errors.New("guard died")
@@ -39,6 +42,9 @@ type Command struct {
 	Env []string
 	// Dir is the working directory; empty means that of this process.
 	Dir string
+	// User is by whom the command runs; nil means by the user of this process. Another one takes the rights of root. The
+	// guard stays what it is, so that it may kill the command.
+	User *User
 	// Stdin, Stdout and Stderr are passed on as they are; nil means the null
 	// device, and so does a terminal as Stdin. They stay the caller's to close.
 	Stdin, Stdout, Stderr *os.File
@@ -52,6 +58,12 @@ type Command struct {
 	// instead: for a deadline that may yet be moved by Extend. Negative or more than
 	// Grace is an error.
 	Notice time.Duration
+}
+
+// User are the rights of a user, by numbers.
+type User struct {
+	UID, GID uint32
+	Groups   []uint32 // all of them
 }
 
 // Reason is why a command ended.
@@ -114,9 +126,12 @@ func (s Status) ExitCode() int {
 }
 
 // String describes the status for a log line.
-func (s Status) String() string {
+func (s Status) String() string { return s.With(s.Reason.String()) }
+
+// With describes the status with another reason, of one who knows more of it.
+func (s Status) With(reason string) string {
 	if s.Signal != 0 {
-		return fmt.Sprintf("signal %d (%v), %v", int(s.Signal), s.Signal, s.Reason)
+		return fmt.Sprintf("signal %d (%v), %s", int(s.Signal), s.Signal, reason)
 	}
-	return fmt.Sprintf("exit code %d, %v", s.Code, s.Reason)
+	return fmt.Sprintf("exit code %d, %s", s.Code, reason)
 }

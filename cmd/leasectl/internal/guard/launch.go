@@ -4,6 +4,7 @@ package guard
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -77,7 +78,7 @@ func startGuard(stdin, stdout, stderr *os.File) (g *guardProcess, orders, report
 	if err != nil {
 		_ = orders.Close()
 		_ = reports.Close()
-		return nil, nil, nil, fmt.Errorf("start guard: %w", err)
+		return nil, nil, nil, errors.New("start guard: " + err.Error()) // Not wrapped: it isn't about the command.
 	}
 	return g, orders, reports, nil
 }

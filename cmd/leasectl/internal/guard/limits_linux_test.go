@@ -4,7 +4,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -58,20 +57,6 @@ func TestExhaustingTheProcessLimitDoesNotStopTheGuard(t *testing.T) {
 	}
 	if late := wantGone(t, mark, "the deadline", p.deadline, time.Second); late < 0 {
 		t.Errorf("killed %v before the deadline: the guard or the parent died", -late)
-	}
-}
-
-func TestProcessesThatCanNotBeKilledAreReported(t *testing.T) {
-	t.Parallel()
-	mark := newMark(t)
-	p := startParentAs(t, copyForAll(t, 0o755), stranger, mark, 3*time.Second, 0,
-		copyForAll(t, 0o755|os.ModeSetuid), helperArg, "root")
-	if !p.out.Scan() || !strings.Contains(p.out.Text(), ErrSurvivors.Error()) {
-		t.Errorf("the parent says %q, want %q", p.out.Text(), ErrSurvivors)
-	}
-	procs.Within(t, "from the deadline to the report of survivors", Boottime()-p.deadline, refusedFor+5*time.Second)
-	if len(carriers(mark)) == 0 {
-		t.Error("nothing survived")
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/testutil/procs"
 	"github.com/slotlease/slotlease/internal/parallel"
 	"github.com/slotlease/slotlease/internal/signals"
+	"github.com/slotlease/slotlease/internal/suites"
 )
 
 // helperArg as the first argument makes the test binary one of the programs
@@ -28,7 +30,6 @@ const helperArg = "guard-test-helper"
 const markName = "GUARD_TEST_MARK"
 
 func TestMain(m *testing.M) {
-	Main()
 	if len(os.Args) > 2 && os.Args[1] == helperArg {
 		if err := helper(os.Args[2], os.Args[3:]); err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -75,6 +76,10 @@ func helper(name string, args []string) error {
 		return lateHelper()
 	case "init":
 		return initHelper()
+	case "sandbox":
+		return enterSandbox(args)
+	case "child":
+		return killsChild()
 	case "world":
 		return enterWorld(args)
 	default:
@@ -146,10 +151,22 @@ func parentHelper(args []string) error {
 	return nil
 }
 
+// quickly are the tests that start families of processes in the quick run, too.
+var quickly = []string{"TestKillingTheParentKillsEveryDescendant", "TestEveryDescendantDiesAtTheDeadline"}
+
+// proveProcesses leaves the quick run the tests of quickly.
+func proveProcesses(t *testing.T) {
+	t.Helper()
+	if name, _, _ := strings.Cut(t.Name(), "/"); !slices.Contains(quickly, name) {
+		suites.Prove(t, "it starts families of processes")
+	}
+}
+
 // newMark returns a value of markName that only this test uses, and makes sure
 // that nothing which carries it outlives the test.
 func newMark(t *testing.T) string {
 	t.Helper()
+	proveProcesses(t)
 	mark := rand.Text()
 	t.Cleanup(func() {
 		for _, pid := range carriers(mark) {
@@ -205,7 +222,7 @@ func run(t *testing.T, mark string, left, grace time.Duration, command ...string
 		Path: command[0], Args: command[1:], Env: marked(mark), Stderr: os.Stderr,
 		Deadline: Boottime() + left, Grace: grace,
 	})
-	if (errors.Is(err, ErrTooLate) || time.Since(begun) > left/2) && tooSlow(t, left) {
+	if (errors.Is(err, ErrTooLate) || errors.Is(err, ErrUnsaid) || time.Since(begun) > left/2) && tooSlow(t, left) {
 		end(p)
 		return run(t, mark, 2*left, grace, command...)
 	}

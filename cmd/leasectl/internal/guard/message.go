@@ -36,6 +36,7 @@ const (
 	stopVerb
 	extendVerb
 	killVerb
+	signalVerb
 )
 
 // order goes from the program to the guard. The first one, and no other, is to
@@ -44,13 +45,15 @@ const (
 type order struct {
 	Verb     verb
 	Deadline time.Duration
-	// Notice belongs to runVerb and extendVerb, the rest to runVerb.
+	// Notice belongs to runVerb and extendVerb, Signal to signalVerb, the rest to runVerb.
 	Notice time.Duration
+	Signal syscall.Signal
 	Grace  time.Duration
 	Path   string
 	Argv   []string
 	Env    []string
 	Dir    string
+	User   *User
 }
 
 // report goes from the guard to the program: PID once the command runs, then
@@ -121,7 +124,7 @@ func (c Command) order() (order, error) {
 	case path == "":
 		errs = append(errs, errors.New("no command given"))
 	case filepath.Base(path) == path:
-		found, err := exec.LookPath(path)
+		found, err := Find(path, c.Env)
 		if err != nil {
 			var lookup *exec.Error
 			if errors.As(err, &lookup) {
@@ -146,6 +149,6 @@ func (c Command) order() (order, error) {
 	}
 	return order{
 		Verb: runVerb, Deadline: c.Deadline, Notice: cmp.Or(c.Notice, c.Grace), Grace: c.Grace,
-		Path: path, Argv: append([]string{c.Path}, c.Args...), Env: env, Dir: c.Dir,
+		Path: path, Argv: append([]string{c.Path}, c.Args...), Env: env, Dir: c.Dir, User: c.User,
 	}, errors.Join(errs...)
 }

@@ -90,6 +90,11 @@ func (p *Process) Kill() error {
 	})
 }
 
+// Signal sends a signal to the command's own process, unless that has ended. It doesn't wait.
+func (p *Process) Signal(s syscall.Signal) error {
+	return p.send("signal", order{Verb: signalVerb, Signal: s}, func(time.Duration) error { return nil })
+}
+
 // Extend moves the deadline to a later instant of [Boottime], and sets how long
 // before it SIGTERM comes; a notice of zero is Grace. It is an error, and nothing
 // changes, if the instant isn't later, the notice is negative or more than Grace, or

@@ -4,14 +4,12 @@ package guard
 
 import (
 	"fmt"
+	"syscall"
 	"time"
 )
 
 // Process is a command under guard. Here there is never one.
 type Process struct{}
-
-// Main returns: this system has no guards.
-func Main() {}
 
 // BecomeSubreaper returns [ErrUnsupported].
 func BecomeSubreaper() error { return fmt.Errorf("become subreaper: %w", ErrUnsupported) }
@@ -38,6 +36,9 @@ func (p *Process) Extend(_, _ time.Duration) error { return ErrUnsupported }
 
 // Kill returns [ErrUnsupported].
 func (p *Process) Kill() error { return ErrUnsupported }
+
+// Signal returns [ErrUnsupported].
+func (p *Process) Signal(syscall.Signal) error { return ErrUnsupported }
 
 // Wait returns [ErrUnsupported].
 func (p *Process) Wait() (Status, error) { return Status{}, ErrUnsupported }

@@ -20,9 +20,10 @@ func init() { subreaper.Store(os.Getpid() == 1) }
 // in main; it holds for the whole process and can't be undone. After the death
 // of a guard every child of this process outside its session, other than a
 // living guard, is taken for an orphan of the dead one, killed and reaped. Process 1 gets
-// the orphans of others, too: it reaps all its children but guards, whenever they end.
+// the orphans of others, too: it reaps all its children but guards, whenever they end. The error
+// says what this process lacks, without which no command can be guarded.
 func BecomeSubreaper() error {
-	if err := setSubreaper(); err != nil {
+	if err := prepare(); err != nil {
 		return err
 	}
 	subreaper.Store(true)

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"syscall"
 )
 
@@ -45,7 +46,7 @@ var forkExec = syscall.ForkExec
 // spawnIn starts the command in a cgroup, or without one where that fails: a kernel
 // or a sandbox may refuse it only now.
 func spawnIn(c cgroup, o order) spawnResult {
-	attr := &syscall.ProcAttr{Dir: o.Dir, Env: o.Env, Files: []uintptr{fdStdin, fdStdout, fdStderr}, Sys: commandAttr()}
+	attr := &syscall.ProcAttr{Dir: o.Dir, Env: o.Env, Files: []uintptr{fdStdin, fdStdout, fdStderr}, Sys: o.attr()}
 	if c != "" {
 		if started, err := c.enter(attr.Sys); err == nil {
 			pid, err := forkExec(o.Path, o.Argv, attr)
@@ -55,10 +56,40 @@ func spawnIn(c cgroup, o order) spawnResult {
 			}
 		}
 		c.remove()
-		attr.Sys = commandAttr()
+		attr.Sys = o.attr()
 	}
 	pid, err := forkExec(o.Path, o.Argv, attr)
 	return spawnResult{pid: pid, err: err}
+}
+
+// keepFiles keeps a command from the files that the program has inherited, such as one with a secret: they are none of
+// another user's business.
+func keepFiles() {
+	const usual = 1024 // where the system doesn't say which are open
+	open := make([]int, usual)
+	for fd := range open {
+		open[fd] = fd
+	}
+	names, _ := os.ReadDir("/dev/fd")
+	for _, n := range names {
+		if fd, err := strconv.Atoi(n.Name()); err == nil {
+			open = append(open, fd)
+		}
+	}
+	for _, fd := range open {
+		if fd > syscall.Stderr {
+			syscall.CloseOnExec(fd)
+		}
+	}
+}
+
+// attr are the attributes of the command's process.
+func (o order) attr() *syscall.SysProcAttr {
+	attr := commandAttr()
+	if u := o.User; u != nil {
+		attr.Credential = &syscall.Credential{Uid: u.UID, Gid: u.GID, Groups: u.Groups}
+	}
+	return attr
 }
 
 // describe reports why a command could not be started, and what to do about it.
@@ -96,6 +127,8 @@ func describe(o order, err error) report {
 		r.Failure = "arguments and environment are too long"
 	case errno == syscall.EINVAL:
 		r.Failure = "an argument or environment variable holds a zero byte"
+	case errno == syscall.EPERM:
+		r.Failure, r.Errno = "the system doesn't permit it: a sandbox, such as a seccomp profile, may deny a system call that starting takes", 0
 	default:
 		r.Failure = err.Error()
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 // Start runs a command under a guard and returns when it runs. The error names
-// the command and the cause: [ErrTooLate], several invalid fields at once, or
+// the command and the cause: [ErrTooLate], [ErrUnsaid], several invalid fields at once, or
 // why the system can't execute it. It is also an error if less than Grace, or
 // Notice, is left: the command would be told to end while it starts.
 //
@@ -34,6 +34,18 @@ func start(c Command) (*Process, error) {
 	if now := Boottime(); w.at(now) != letRun {
 		return nil, fmt.Errorf("%v left, grace %v: %w", max(0, c.Deadline-now).Round(time.Millisecond), first.Notice, ErrTooLate)
 	}
+	p, err := launch(c, w)
+	if err != nil {
+		return nil, err
+	}
+	// A guard that is stopped, or starved, must not hold the program for ever.
+	limit := time.Now().Add(c.Deadline - Boottime())
+	_ = p.reports.SetReadDeadline(limit)
+	return p.confirm(p.orders.send(first, limit))
+}
+
+// launch starts a guard that has no order yet.
+func launch(c Command, w watch) (*Process, error) {
 	due, err := newAlarm()
 	if err != nil {
 		return nil, err
@@ -43,28 +55,31 @@ func start(c Command) (*Process, error) {
 		due.stop()
 		return nil, err
 	}
-	p := &Process{
+	return &Process{
 		name: c.Path, guard: g, orders: newOrders(pipe), reports: reports, due: due, done: make(chan struct{}), watch: w,
-	}
-	// A guard that is stopped, or starved, must not hold the program for ever.
-	limit := time.Now().Add(c.Deadline - Boottime())
-	_ = reports.SetReadDeadline(limit)
-	decoder := gob.NewDecoder(reports)
-	sendErr := p.orders.send(first, limit)
+	}, nil
+}
+
+// confirm waits until the guard says that the command runs. The error is that of giving it the order to start it.
+func (p *Process) confirm(sent error) (*Process, error) {
+	decoder := gob.NewDecoder(p.reports)
 	var r report
 	if err := decoder.Decode(&r); err != nil {
-		return nil, p.abandon(cmp.Or(sendErr, err))
+		if sent == nil && errors.Is(err, os.ErrDeadlineExceeded) {
+			return nil, p.abandon(ErrUnsaid)
+		}
+		return nil, p.abandon(cmp.Or(sent, err))
 	}
 	if err := r.failure(); err != nil {
 		return nil, both(err, p.abandon(nil))
 	}
 	if r.Ended {
 		err := both(r.Survivors.error(), p.abandon(nil))
-		return nil, both(fmt.Errorf("%v before it ran: %w", r.Status.Reason, ErrTooLate), err)
+		return nil, both(fmt.Errorf("%v: %w", r.Status.Reason, ErrUnsaid), err)
 	}
-	_ = reports.SetReadDeadline(time.Time{})
+	_ = p.reports.SetReadDeadline(time.Time{})
 	p.pid, p.cgroup = r.PID, r.Cgroup
-	due.set(w.deadline)
+	p.due.set(p.watch.deadline)
 	go p.attend(decoder)
 	return p, nil
 }
@@ -83,7 +98,7 @@ func (p *Process) abandon(cause error) error {
 	said := p.guard.reap()
 	_ = p.reports.Close()
 	p.due.stop()
-	if cause != nil && !errors.Is(cause, ErrTooLate) {
+	if cause != nil && !errors.Is(cause, ErrTooLate) && !errors.Is(cause, ErrUnsaid) {
 		cause = fmt.Errorf("%w: %s: %w", ErrGuardDied, said, cause)
 	}
 	return both(cause, survived)

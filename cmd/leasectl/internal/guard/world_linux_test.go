@@ -50,6 +50,7 @@ func unavailable(t *testing.T, lack string) {
 // start starts parentHelper in this world, from a copy of the test binary.
 func (w world) start(t *testing.T, self, left string, command ...string) *parent {
 	t.Helper()
+	proveProcesses(t)
 	cgroup := ""
 	if w.cgroups {
 		cgroup = delegated(t, w.uid)

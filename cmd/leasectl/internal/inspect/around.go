@@ -6,13 +6,14 @@ import (
 	"slices"
 	"time"
 
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/charges"
 	"github.com/slotlease/slotlease/store"
 )
 
 // recordsAround reads the records of a worker type around a time, without gaps, newest first: up to
 // one that begins later, or else the newest, and back to the slot before. It reads the newest few, and
 // what is older is found by its key: records begin in the order of their keys.
-func recordsAround(ctx context.Context, l store.Ledger, workerType string, at time.Time) ([]store.Record, error) {
+func recordsAround(ctx context.Context, l *charges.Ledger, workerType string, at time.Time) ([]store.Record, error) {
 	var records []store.Record
 	for _, limit := range []int{100, 1000} {
 		var err error
@@ -29,26 +30,19 @@ func recordsAround(ctx context.Context, l store.Ledger, workerType string, at ti
 		return nil, err
 	}
 	const below, above = 40, 200
+	page, err := l.Page(ctx, workerType, max(0, k-below-1), below+above)
 	var found []store.Record
-	for seq := max(1, k-below); seq <= k+above; seq++ {
-		r, err := l.Get(ctx, workerType, seq)
-		switch {
-		case errors.Is(err, store.ErrNotFound) && seq >= k:
-			seq = k + above // There are no more.
-			continue
-		case errors.Is(err, store.ErrNotFound):
-			found = nil // It has been trimmed.
-			continue
-		case err != nil:
-			return nil, err
+	for i, r := range page {
+		if i > 0 && r.Seq != page[i-1].Seq+1 {
+			found = nil // What is between has been trimmed.
 		}
 		found = append(found, r)
-		if r.Kind == store.KindGrant && r.Defect == "" && r.SlotStart.After(at) {
+		if r.Kind == store.KindGrant && r.Defect == "" && !r.Triggered() && r.SlotStart.After(at) {
 			break
 		}
 	}
 	slices.Reverse(found)
-	return found, nil
+	return found, err
 }
 
 // slotsUpTo is how many slots there are grants of that begin up to a time.

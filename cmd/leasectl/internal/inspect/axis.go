@@ -35,10 +35,10 @@ func (c chart) axis(columns int) []string {
 		}
 		copy(times[at:], []rune(text))
 		free = at + len(text) + 1
-		marks[at] = []rune(c.signs().tick)[0]
+		marks[at] = []rune(signTick)[0]
 	}
 	if at := c.column(c.now, columns); !c.now.Before(c.from) && at < columns {
-		marks[at] = []rune(c.signs().now)[0]
+		marks[at] = []rune(signNow)[0]
 	}
 	return []string{string(times), string(marks)}
 }

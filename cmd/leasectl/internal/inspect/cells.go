@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"encoding/json"
 	"slices"
 	"strconv"
 	"strings"
@@ -8,59 +9,52 @@ import (
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/display"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/table"
+	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease/history"
 )
-
-// columns are those of the table, and which of them are aligned to the right.
-var columns = []struct {
-	name  string
-	right bool
-}{
-	{"SLOT START", false},
-	{"SLOT END", false},
-	{"HOLDER", false},
-	{"GROUP", false},
-	{"PRIO", true},
-	{"TOKEN", true},
-	{"CLAIMED", true},
-	{"ATTEMPT", true},
-	{"STATE", false},
-	{"NOTE", false},
-}
 
 // tableLines are the table with its heading. To fit a terminal of 80 columns it leaves out
 // the date if all rows are of today, and the columns of groups and notes without any, and
 // of attempts without a second one.
 func (s snapshot) tableLines(colours bool) []string {
 	times := s.timeStyle()
-	rows := [][]table.Cell{make([]table.Cell, len(columns))}
-	for i, c := range columns {
-		rows[0][i] = table.Cell{Text: c.name, Colour: table.Faint, Right: c.right}
-	}
+	var texts [][]string
+	again := false
 	for _, e := range s.rows {
 		row := cells(e, times)
 		if text := missingText(s.reasons[e.Slot.Start]); text != "" && e.State == history.Missed {
 			note := &row[len(row)-1]
-			note.Text = display.Clip(display.Line(strings.TrimPrefix(note.Text+"; "+text, "; ")), mostColumns)
+			*note = strings.TrimPrefix(*note+"; "+text, "; ")
 		}
-		rows = append(rows, row)
+		again = again || e.Attempt > 1
+		texts = append(texts, row)
 	}
-	if s.dated {
-		return table.Lines(rows, nil, colours)
+	state := func(row int, _ string) table.Colour { return colourOfState(s.rows[row]) }
+	return table.Lines(grid([]column{
+		{name: "SLOT START", kept: true},
+		{name: "SLOT END", kept: true},
+		{name: "HOLDER", kept: true},
+		{name: "GROUP"},
+		{name: "PRIO", right: true, kept: true},
+		{name: "TOKEN", right: true, kept: true},
+		{name: "CLAIMED", right: true, kept: true},
+		{name: "ATTEMPT", right: true, hidden: !again},
+		{name: "STATE", colour: state, kept: true},
+		{name: "NOTE", colour: always(table.Faint), blank: true},
+	}, texts), nil, colours)
+}
+
+// matters is the rows: in the table, an extension of a lease doesn't show.
+func (s snapshot) matters(asJSON bool) string {
+	if asJSON {
+		b, _ := json.Marshal(snapshot{rows: s.rows}.json()) // texts and numbers
+		return string(b)
 	}
-	for i, c := range slices.Backward(columns) {
-		name := c.name
-		empty := !slices.ContainsFunc(rows[1:], func(row []table.Cell) bool { return row[i].Text != table.None && row[i].Text != "" })
-		if name == "ATTEMPT" {
-			empty = !slices.ContainsFunc(s.rows, func(e history.Entry) bool { return e.Attempt > 1 })
-		}
-		if empty && (name == "GROUP" || name == "ATTEMPT" || name == "NOTE") {
-			for n, row := range rows {
-				rows[n] = slices.Delete(row, i, i+1)
-			}
-		}
+	var b strings.Builder
+	for _, e := range s.rows {
+		b.WriteString(strings.Join(cells(e, timeStyle{}), "\t") + "\n")
 	}
-	return table.Lines(rows, nil, colours)
+	return b.String()
 }
 
 // timeStyle is the form of the times of a table.
@@ -70,14 +64,14 @@ type timeStyle struct {
 }
 
 func (s snapshot) timeStyle() timeStyle {
-	style := timeStyle{whole: !s.dated}
+	style := timeStyle{whole: true}
 	for _, e := range s.rows {
 		for _, t := range []time.Time{e.Slot.Start, e.Slot.End} {
 			style.whole = style.whole && t.Nanosecond() == 0
 		}
 	}
 	sameDay := !slices.ContainsFunc(s.rows, func(e history.Entry) bool { return !e.Slot.Start.IsZero() && !onDay(e.Slot.Start, s.at) })
-	if sameDay && !s.dated {
+	if sameDay {
 		style.today = s.at
 	}
 	return style
@@ -105,13 +99,10 @@ func onDay(t, day time.Time) bool {
 }
 
 // cells are a row as texts.
-func cells(e history.Entry, times timeStyle) []table.Cell {
-	holder, group, priority, token, claimed, attempt := table.None, table.None, table.None, table.None, table.None, table.None
-	if r := e.Record; r.Seq != 0 && r.Defect == "" {
-		holder, priority, token = r.InstanceID, strconv.Itoa(r.Priority), strconv.FormatInt(r.Token, 10)
-		if r.Group != "" {
-			group = r.Group
-		}
+func cells(e history.Entry, times timeStyle) []string {
+	holder, group, priority, token, claimed, attempt := "", "", "", "", "", ""
+	if r := e.Record; r.Seq != 0 && r.Defect == "" && r.Kind != store.KindOrder { // An order repeats whose lease it stands on.
+		holder, group, priority, token = r.InstanceID, r.Group, strconv.Itoa(r.Priority), strconv.FormatInt(r.Token, 10)
 	}
 	if e.ClaimKnown {
 		claimed = history.Relative(e.Claimed)
@@ -119,16 +110,10 @@ func cells(e history.Entry, times timeStyle) []table.Cell {
 	if e.Attempt > 0 {
 		attempt = strconv.Itoa(e.Attempt)
 	}
-	texts := []string{
+	return []string{
 		times.text(e.Slot.Start, times.today), times.text(e.Slot.End, e.Slot.Start), holder, group, priority,
-		token, claimed, attempt, string(e.State), noteOf(e),
+		token, claimed, attempt, stateOf(e), noteOf(e),
 	}
-	colours := map[string]table.Colour{"STATE": stateColours[e.State], "NOTE": table.Faint}
-	row := make([]table.Cell, len(columns))
-	for i, c := range columns {
-		row[i] = table.Cell{Text: display.Clip(display.Line(texts[i]), mostColumns), Colour: colours[c.name], Right: c.right}
-	}
-	return row
 }
 
 // noteOf is the note of a row. What is too long is cut before the time until which nothing can
@@ -147,11 +132,24 @@ func noteOf(e history.Entry) string {
 	return display.Clip(display.Line(own), mostColumns-display.Width(blocked)) + blocked
 }
 
-// stateColours draw the eye to what matters.
-var stateColours = map[history.State]table.Colour{
-	history.Upcoming: table.Cyan, history.Held: table.Green, history.Released: table.Yellow, history.Overridden: table.Yellow, history.Missed: table.Red, history.Free: table.Yellow,
-	history.Poison: table.Red, history.Failed: table.Red, history.Expired: table.Plain, history.Done: table.Plain,
+// stateOf is the state of a slot for people. A lease that lasted to the end of its slot has ended as it should, and one that
+// expired before that says that its worker fell silent.
+func stateOf(e history.Entry) string {
+	if e.State == history.Expired && !e.Silent() {
+		return "ended"
+	}
+	return string(e.State)
 }
 
-// mostColumns bounds what a hostile record can make of a table.
-const mostColumns = 120
+// colourOfState draws the eye to what matters.
+func colourOfState(e history.Entry) table.Colour {
+	if e.Silent() {
+		return table.Red
+	}
+	return stateColours[e.State]
+}
+
+var stateColours = map[history.State]table.Colour{
+	history.Upcoming: table.Cyan, history.Held: table.Green, history.Released: table.Yellow, history.Overridden: table.Yellow, history.Missed: table.Red, history.Skipped: table.Yellow, history.Free: table.Yellow,
+	history.Poison: table.Red, history.Failed: table.Red, history.Expired: table.Plain, history.Done: table.Plain,
+}

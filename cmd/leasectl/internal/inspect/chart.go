@@ -16,8 +16,7 @@ import (
 type chart struct {
 	from, to, now time.Time
 	rows          []chartRow
-	width         int  // of a line
-	ascii         bool // no other characters
+	width         int // of a line
 }
 
 // chartRow is a worker type, with its slots from the oldest on, and what else there is to say.
@@ -36,6 +35,7 @@ const (
 	idle
 	claimed
 	held
+	skipped
 	failed
 	nobody
 )
@@ -55,20 +55,11 @@ const (
 // holderColours are those of the holders, by their letters.
 var holderColours = []table.Colour{table.Green, table.Cyan, table.Yellow, table.Blue, "35"}
 
-// signs are how marks are drawn.
-type signs struct{ bar, claimed, failed, idle, nobody, tick, now string }
-
-var (
-	unicodeSigns = signs{bar: "━", claimed: "┄", failed: "✗", idle: "_", nobody: "·", tick: "┬", now: "▼"}
-	asciiSigns   = signs{bar: "=", claimed: "-", failed: "x", idle: "_", nobody: ".", tick: "|", now: "v"}
+// The signs of the marks, and of the axis.
+const (
+	signBar, signClaimed, signSkipped, signFailed = "━", "┄", "»", "✗"
+	signIdle, signNobody, signTick, signNow       = "_", "·", "┬", "▼"
 )
-
-func (c chart) signs() signs {
-	if c.ascii {
-		return asciiSigns
-	}
-	return unicodeSigns
-}
 
 // text is the chart, its axis, and the legend.
 func (c chart) text(colours bool) string {
@@ -92,9 +83,6 @@ func (c chart) text(colours bool) string {
 		fmt.Fprintf(&b, "%s\n", strings.TrimRight(names[i]+pad+c.bar(row, named, colours), " "))
 	}
 	fmt.Fprintf(&b, "\n%s\n", c.legend(named, colours))
-	if c.ascii {
-		return strings.NewReplacer("…", "~", "\uFFFD", "?").Replace(b.String()) // of names that were cut, or are not clean
-	}
 	return b.String()
 }
 
@@ -132,9 +120,14 @@ func (c chart) stretches(e history.Entry) (all []stretch) {
 			end = over
 		}
 	}
+	if e.CaughtUp() {
+		all = append(all, stretch{e.Slot.Start, e.Slot.End, nobody}) // as it was then
+	}
 	switch e.State {
 	case history.Missed:
 		return []stretch{{e.Slot.Start, e.Slot.End, nobody}}
+	case history.Skipped: // What ran then shows as held.
+		return []stretch{{e.Slot.Start, e.Slot.Start.Add(1), skipped}}
 	case history.Free: // Somebody may yet claim it.
 		return []stretch{{e.Slot.Start, c.now, nobody}}
 	case history.Upcoming:
@@ -184,34 +177,41 @@ func letter(named []string, holder string) (string, table.Colour) {
 
 // bar draws a row: the letter of a holder where its time begins, and a line from there on.
 func (c chart) bar(row []cell, named []string, colours bool) string {
-	s := c.signs()
 	var b strings.Builder
 	shown := "" // the holder whose letter came last
 	for _, x := range row {
 		name, colour := letter(named, x.holder)
-		sign := s.bar
+		sign := signBar
 		switch {
 		case x.mark == nothing:
 			sign, colour, shown = " ", table.Plain, ""
 		case x.mark == idle:
-			sign, colour, shown = s.idle, table.Red, ""
+			sign, colour, shown = signIdle, table.Red, ""
 		case x.mark == nobody:
-			sign, colour, shown = s.nobody, table.Red, ""
+			sign, colour, shown = signNobody, table.Red, ""
 		case x.mark == failed:
-			sign, colour = s.failed, table.Red
+			sign, colour = signFailed, table.Red
+		case x.mark == skipped:
+			sign, colour = signSkipped, table.Yellow
 		case x.holder != shown:
 			sign, shown = name, x.holder
 		case x.mark == claimed:
-			sign = s.claimed
+			sign = signClaimed
 		}
 		b.WriteString(table.Paint(colours, colour, sign))
 	}
 	return b.String()
 }
 
+// skips reports that a slot was skipped.
+func (c chart) skips() bool {
+	return slices.ContainsFunc(c.rows, func(r chartRow) bool {
+		return slices.ContainsFunc(r.entries, func(e history.Entry) bool { return e.State == history.Skipped })
+	})
+}
+
 // legend says what the letters and signs stand for, in lines that fit.
 func (c chart) legend(named []string, colours bool) string {
-	s := c.signs()
 	var words []string
 	var widths []int
 	add := func(sign string, colour table.Colour, text string) {
@@ -226,11 +226,14 @@ func (c chart) legend(named []string, colours bool) string {
 		sign, colour := letter(named, holder)
 		add(sign, colour, display.Clip(display.Line(holder), max(c.width/2, 8)))
 	}
-	add(s.nobody, table.Red, "nobody")
-	add(s.idle, table.Red, "given back")
-	add(s.failed, table.Red, "failed")
-	add(s.claimed, table.Plain, "claimed")
-	add(s.now, table.Plain, "now")
+	add(signNobody, table.Red, "nobody")
+	add(signIdle, table.Red, "given back")
+	add(signFailed, table.Red, "failed")
+	if c.skips() {
+		add(signSkipped, table.Yellow, "skipped")
+	}
+	add(signClaimed, table.Plain, "claimed")
+	add(signNow, table.Plain, "now")
 	var b strings.Builder
 	taken := 0
 	for i, word := range words {

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-	"unicode"
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/display"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/testutil/golden"
@@ -20,7 +19,7 @@ func past(records ...store.Record) []history.Entry {
 }
 
 // pictured is a chart of all that may show.
-func pictured(width int, ascii bool) chart {
+func pictured(width int) chart {
 	grant, minutes := recordtest.Grant, recordtest.Minutes
 	failing := grant(3, 4, "bert")
 	goesOn := recordtest.Part(1, grant(1, 0, "anna"), 0, 5)
@@ -35,27 +34,22 @@ func pictured(width int, ascii bool) chart {
 		{workerType: "mail\x1b[31m\u202e", entries: past(grant(1, 2, "an instance with a name that is quite long"))},
 		{workerType: "no slots yet"},
 	}
-	return chart{from: minutes(-2), to: minutes(52), now: minutes(46), rows: rows, width: width, ascii: ascii}
+	return chart{from: minutes(-2), to: minutes(52), now: minutes(46), rows: rows, width: width}
 }
 
 func TestChart(t *testing.T) {
 	var b strings.Builder
 	for _, width := range []int{40, 80, 120} {
-		for _, ascii := range []bool{false, true} {
-			text := pictured(width, ascii).text(false)
-			fmt.Fprintf(&b, "%d columns, ASCII %v\n\n%s\n", width, ascii, text)
-			for line := range strings.Lines(text) {
-				line = strings.TrimSuffix(line, "\n")
-				if n := display.Width(line); n > width || line != strings.TrimRight(line, " ") || line != display.Flat(line) {
-					t.Errorf("a line of %d columns, want %d at most, without blanks at its end or control characters: %q", n, width, line)
-				}
-				if ascii && strings.IndexFunc(line, func(r rune) bool { return r > unicode.MaxASCII }) >= 0 {
-					t.Errorf("%q is not ASCII", line)
-				}
+		text := pictured(width).text(false)
+		fmt.Fprintf(&b, "%d columns\n\n%s\n", width, text)
+		for line := range strings.Lines(text) {
+			line = strings.TrimSuffix(line, "\n")
+			if n := display.Width(line); n > width || line != strings.TrimRight(line, " ") || line != display.Flat(line) {
+				t.Errorf("a line of %d columns, want %d at most, without blanks at its end or control characters: %q", n, width, line)
 			}
 		}
 	}
-	fmt.Fprintf(&b, "with colours\n\n%s", pictured(80, false).text(true))
+	fmt.Fprintf(&b, "with colours\n\n%s", pictured(80).text(true))
 	golden.Compare(t, "timeline.text", b.String())
 }
 

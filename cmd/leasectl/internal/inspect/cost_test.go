@@ -43,7 +43,7 @@ func TestInspectSlotsTellsWhatItCost(t *testing.T) {
 
 	const line = "\n\nlooking at it cost 6.10 request units: now 1.00, tail 2.20, workerTypes 2.90\n"
 	for name, l := range map[string]store.Ledger{"planted": planted(), "empty": memory.New(memory.Options{})} {
-		got, err := shown(t, priced{Ledger: l}, Options{WorkerType: "export", Last: 20, Output: Table, Timeout: time.Minute})
+		got, err := shown(t, priced{Ledger: l}, Options{WorkerType: "export", Last: 20, Timeout: time.Minute})
 		want := strings.ReplaceAll(line, ", workerTypes 2.90", "")
 		want = strings.ReplaceAll(want, "6.10", "3.20")
 		if name == "empty" {
@@ -51,15 +51,6 @@ func TestInspectSlotsTellsWhatItCost(t *testing.T) {
 		}
 		if err != nil || !strings.HasSuffix(got, want) {
 			t.Errorf("inspect slots of the %s ledger = %q, %v, want it to end with %q", name, got, err, want)
-		}
-	}
-}
-
-func TestInspectSlotsIsSilentAboutAStoreThatChargesNothing(t *testing.T) {
-	for _, output := range []string{"json", "table"} {
-		got, err := shown(t, planted(), Options{Last: 20, Output: output, Timeout: time.Minute})
-		if err != nil || strings.Contains(got, "request") {
-			t.Errorf("inspect slots --output %s = %s, %v, want nothing of requests", output, got, err)
 		}
 	}
 }

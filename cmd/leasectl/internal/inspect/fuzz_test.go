@@ -74,14 +74,14 @@ func FuzzSnapshot(f *testing.F) {
 				t.Errorf("Read() = missed %v at %v", e.Slot, now)
 			}
 		}
-		s := snapshot{at: now, store: "sqlite:x.db", workerType: "t", rows: rows, dated: how&128 != 0}
+		s := snapshot{glimpse: glimpse{at: now, store: "sqlite:x.db"}, workerType: "t", rows: rows}
 		for _, line := range s.tableLines(false) {
 			if strings.IndexFunc(line, func(r rune) bool { return display.Hidden(r) || !unicode.IsPrint(r) }) >= 0 {
 				t.Errorf("the table has the line %q, want what can be shown", line)
 			}
 		}
 		var encoded bytes.Buffer
-		if err := s.writeJSON(&encoded, how&64 != 0); err != nil {
+		if err := writeJSON(&encoded, s, how&64 != 0); err != nil {
 			t.Fatal(err)
 		}
 		if display.Text(encoded.String()) != encoded.String() {

@@ -37,42 +37,34 @@ func showLedger(ctx context.Context, t storeuri.Target, l store.Ledger, o Option
 	if o.WorkerType == store.Sightings {
 		return exit.BadUsage("", fmt.Errorf("%s has no slots: under this name workers record since when a record of a worker type can't be obeyed", o.WorkerType))
 	}
-	ledger := &charges.Ledger{Ledger: l}
+	return glance(ctx, o, s, lookAtSlots(ctx, t, l, o))
+}
+
+func lookAtSlots(ctx context.Context, t storeuri.Target, l store.Ledger, o Options) func() (snapshot, error) {
 	var types Types
 	limit := 0 // of records, as it sufficed the last time
-	look := func() (snapshot, error) {
-		limited, cancel := context.WithTimeout(ctx, o.Timeout)
-		defer cancel()
-		of, err := copyOf(limited, l)
-		if err != nil {
-			return snapshot{}, advice.ForStore(t, err)
+	return glimpses(ctx, t, l, o, func(ctx context.Context, ledger *charges.Ledger, found *snapshot) (err error) {
+		if found.copied, err = copyOf(ctx, l); err != nil {
+			return err
 		}
 		if o.WorkerType == "" {
-			if types, err = TypesIn(limited, ledger); err == nil {
+			if types, err = TypesIn(ctx, ledger); err == nil {
 				o.WorkerType, err = types.only()
 			}
 			if err != nil {
-				return snapshot{}, advice.ForStore(t, err)
+				return err
 			}
 		}
-		found, err := take(limited, ledger, o, limit)
+		err = found.take(ctx, ledger, o, limit)
 		switch {
-		case of.server != "":
+		case found.copied.server != "":
 			found.try = "" // What an operator does, must not follow from old records.
 		case found.try != "":
 			found.try = advice.Command(t, found.try)
 		}
-		found.copied = of
-		if n, ok := l.(store.Noter); ok {
-			found.note = n.Note()
-		}
-		found.warning, found.types, found.store, found.charges, limit = storeuri.Warning(l), types, t.Shown, ledger.Charges(), max(limit, found.limit)
-		return found, advice.ForStore(t, err)
-	}
-	if o.Watch {
-		return watchSlots(ctx, o, s, look)
-	}
-	return once(o, s, look)
+		found.note, found.types, limit = store.Describe(l).Note(), types, max(limit, found.limit)
+		return err
+	})
 }
 
 // open opens the ledger of a store for a look at it.
@@ -94,8 +86,8 @@ func once[V view](o Options, s Screen, look func() (V, error)) error {
 	if err != nil {
 		return err
 	}
-	if o.Output == JSON {
-		return found.writeJSON(s, true)
+	if o.JSON {
+		return writeJSON(s, found, true)
 	}
 	s.printf("%s", found.drawing(s.Colours, false))
 	return nil

@@ -58,7 +58,7 @@ func shown(t *testing.T, l store.Ledger, o Options) (string, error) {
 // decoded is what inspect slots shows of a ledger as JSON.
 func decoded(t *testing.T, l store.Ledger, last int) (s Snapshot) {
 	t.Helper()
-	got, err := shown(t, l, Options{Last: last, Output: JSON, Timeout: time.Minute})
+	got, err := shown(t, l, Options{Last: last, JSON: true, Timeout: time.Minute})
 	if err := errors.Join(err, json.Unmarshal([]byte(got), &s)); err != nil {
 		t.Fatalf("inspect slots = %s, %v", got, err)
 	}
@@ -77,16 +77,17 @@ func TestInspectSlotsShowsWhatIsInALedger(t *testing.T) {
 		"extended": {extending, 4, 1},
 		"outcomes": {outcomes, 20, 3},
 	} {
-		for output, last := range map[string]int{Table: test.inTable, JSON: test.asGolden} {
-			got, err := shown(t, test.ledger(), Options{Last: last, Output: output, Timeout: time.Minute})
+		for output, last := range map[string]int{"table": test.inTable, "json": test.asGolden} {
+			got, err := shown(t, test.ledger(), Options{Last: last, JSON: output == "json", Timeout: time.Minute})
 			if err != nil {
 				t.Fatalf("inspect slots --output %s = %v", output, err)
 			}
 			golden.Compare(t, name+"."+output, got)
 		}
-		s, err := take(t.Context(), test.ledger(), Options{WorkerType: "export", Last: test.inTable}, 0)
+		var s snapshot
+		err := s.take(t.Context(), test.ledger(), Options{WorkerType: "export", Last: test.inTable}, 0)
 		var encoded bytes.Buffer
-		if err := errors.Join(err, s.writeJSON(&encoded, true)); err != nil {
+		if err := errors.Join(err, writeJSON(&encoded, s, true)); err != nil {
 			t.Fatal(err)
 		}
 		wantInJSON(t, encoded.Bytes(), s.rows)
@@ -96,36 +97,13 @@ func TestInspectSlotsShowsWhatIsInALedger(t *testing.T) {
 	}
 }
 
-func TestTheWorkerTypeMayBeLeftOutIfThereIsOne(t *testing.T) {
-	l := planted()
-	if s := decoded(t, l, 1); s.WorkerType != "export" || len(s.Slots) != 1 {
-		t.Errorf("inspect slots = %+v, want one slot of export", s)
-	}
-	other := recordtest.Grant(1, 0, "a")
-	other.WorkerType = "mail"
-	l.Put(other)
-	_, err := shown(t, l, Options{Last: 1, Output: "json", Timeout: time.Minute})
-	const want = "the ledger has 2 worker types, name one with --worker-type: export, mail"
-	if err == nil || err.Error() != want {
-		t.Errorf("inspect slots = %v, want %q", err, want)
-	}
-	got, err := shown(t, memory.New(memory.Options{}), Options{Last: 1, Output: "table", Timeout: time.Minute})
-	if err != nil || !strings.HasPrefix(got, "no worker types · sqlite:leases.db · ") || !strings.HasSuffix(got, "\n\nno records yet\n") {
-		t.Errorf("inspect slots of an empty ledger = %q, %v", got, err)
-	}
-	got, err = shown(t, memory.New(memory.Options{}), Options{WorkerType: "t", Last: 1, Output: "table", Timeout: time.Minute})
-	if err != nil || !strings.HasSuffix(got, "\n\nno records yet\n") {
-		t.Errorf("inspect slots --worker-type t of an empty ledger = %q, %v", got, err)
-	}
-}
-
 func TestAnOrdinaryTableFitsATerminal(t *testing.T) {
 	held, next := recordtest.Grant(1, 0, "vm-12345-ab12"), recordtest.Grant(2, 1, "vm-12346-cd34")
 	for name, now := range map[string]time.Time{
 		"today":    recordtest.Noon.Add(time.Minute),
 		"tomorrow": recordtest.Noon.AddDate(0, 0, 1),
 	} {
-		s := snapshot{at: now, store: "sqlite:leases.db", workerType: "export", rows: history.Read([]store.Record{next, held}, recordtest.Noon.Add(time.Minute), nil)}
+		s := snapshot{glimpse: glimpse{at: now, store: "sqlite:leases.db"}, workerType: "export", rows: history.Read([]store.Record{next, held}, recordtest.Noon.Add(time.Minute), nil)}
 		lines := s.tableLines(false)
 		dated := name == "tomorrow"
 		if start := strings.Fields(lines[1])[0]; (start == "2026-03-02T12:00:00Z") != dated || (start == "12:00:00Z") == dated {
@@ -142,7 +120,7 @@ func TestAnOrdinaryTableFitsATerminal(t *testing.T) {
 	}
 	fraction := held
 	fraction.SlotEnd = fraction.SlotEnd.Add(500 * time.Millisecond)
-	s := snapshot{at: recordtest.Noon, rows: history.Read([]store.Record{fraction}, recordtest.Noon, nil)}
+	s := snapshot{glimpse: glimpse{at: recordtest.Noon}, rows: history.Read([]store.Record{fraction}, recordtest.Noon, nil)}
 	if line := s.tableLines(false)[1]; !strings.HasPrefix(line, "12:00:00.000Z  12:05:00.500Z  ") {
 		t.Errorf("a slot that ends within a second: %q", line)
 	}

@@ -1,12 +1,9 @@
 package inspect
 
 import (
-	"encoding/json"
-	"io"
 	"time"
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/charges"
-	"github.com/slotlease/slotlease/cmd/leasectl/internal/display"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease/history"
 )
@@ -30,12 +27,20 @@ type Slot struct {
 	Overridden  string        `json:"overriddenAt,omitempty"`
 	Result      store.Result  `json:"result,omitempty"`
 	GivenUp     bool          `json:"givenUp,omitempty"`
+	Silent      bool          `json:"silent,omitempty"`
 	ExitCode    *int          `json:"exitCode,omitempty"`
+	Cause       store.Cause   `json:"cause,omitempty"`
 	Error       string        `json:"error,omitempty"`
+	Output      string        `json:"output,omitempty"`
 	WorkedBy    string        `json:"workedBy,omitempty"`
 	BegunAt     string        `json:"begunAt,omitempty"`
 	EndedAt     string        `json:"endedAt,omitempty"`
 	TookMs      *int64        `json:"tookMs,omitempty"`
+	RunsFor     string        `json:"runsForSlot,omitempty"`
+	RunsSince   string        `json:"runsSince,omitempty"`
+	CaughtUp    bool          `json:"caughtUp,omitempty"`
+	OverranMs   int64         `json:"overranMs,omitempty"`
+	Order       *Order        `json:"order,omitempty"`
 	MissedSlots int           `json:"missedSlots,omitempty"`
 	Missing     []Missing     `json:"missedBy,omitempty"`
 	Extended    int           `json:"extended,omitempty"`
@@ -65,32 +70,33 @@ func jsonTime(t time.Time) string {
 	return store.Format(t)
 }
 
-func (s snapshot) writeJSON(w io.Writer, indent bool) error {
+func (s snapshot) json() any { return s.data() }
+
+func (s snapshot) data() Snapshot {
 	out := Snapshot{StoreTime: store.Format(s.at), Store: s.store, WorkerType: s.workerType, Slots: []Slot{}, Copy: s.copied.json(s.at), Warning: s.warning, Note: s.note, Try: s.try, Units: charges.ToJSON(s.charges)}
 	for _, e := range s.rows {
-		row := slotOf(e)
+		row := slotOf(e, s.at)
 		if e.State == history.Missed {
 			row.Missing = s.reasons[e.Slot.Start]
 		}
 		out.Slots = append(out.Slots, row)
 	}
-	encoder := json.NewEncoder(display.JSONWriter{To: w})
-	encoder.SetEscapeHTML(false)
-	if indent {
-		encoder.SetIndent("", "  ")
-	}
-	return encoder.Encode(out)
+	return out
 }
 
-// slotOf is the JSON form of an entry.
-func slotOf(e history.Entry) Slot {
+// slotOf is the JSON form of an entry, at a time.
+func slotOf(e history.Entry, now time.Time) Slot {
 	r := e.Record
 	row := Slot{
 		SlotStart: jsonTime(e.Slot.Start), SlotEnd: jsonTime(e.Slot.End), State: e.State,
 		Seq: r.Seq, Kind: string(r.Kind), InstanceID: r.InstanceID, Group: r.Group, Token: r.Token,
 		WindowStart: jsonTime(e.Window.Start), WindowEnd: jsonTime(e.Window.End),
 		ReleasedAt: jsonTime(e.ReleasedAt), Overridden: jsonTime(e.OverriddenAt), Note: e.Note(),
-		Extended: e.Extensions, NewestSeq: e.NewestSeq, Attempt: e.Attempt,
+		Extended: e.Extensions, NewestSeq: e.NewestSeq, Attempt: e.Attempt, Cause: e.Cause, Silent: e.Silent(),
+		RunsFor: jsonTime(e.RunsFor.Start), RunsSince: jsonTime(e.RunsSince), CaughtUp: e.CaughtUp(), OverranMs: e.Overran(now).Milliseconds(),
+	}
+	if e.Order != nil {
+		row.Order = new(orderOf(*e.Order))
 	}
 	if r.Seq != 0 && r.Defect == "" {
 		row.Priority = &r.Priority
@@ -103,7 +109,7 @@ func slotOf(e history.Entry) Slot {
 		row.ClaimedMs = &ms
 	}
 	if o := e.Outcome; e.OutcomeKnown {
-		row.Result, row.GivenUp, row.Error, row.WorkedBy = o.Result, o.GivenUp, o.Error, o.InstanceID
+		row.Result, row.GivenUp, row.Error, row.Output, row.WorkedBy = o.Result, o.GivenUp, o.Error, o.Output, o.InstanceID
 		row.BegunAt, row.EndedAt = jsonTime(o.Begun), jsonTime(o.Ended)
 		if o.Exited {
 			row.ExitCode = &o.ExitCode

@@ -39,8 +39,8 @@ func TestAMissedSlotShowsWhyIfAWorkerSaysSo(t *testing.T) {
 	if got := s.Slots[1].Missing[0]; got != (Missing{"worker-a", "store unreachable"}) {
 		t.Errorf("the slot at 12:05 was missed by %+v", got)
 	}
-	got, err := shown(t, l, Options{Last: 9, Output: Table, Timeout: time.Minute})
-	if err != nil || !strings.Contains(got, "missed   worker-a: store unreachable\n") || strings.Contains(got, "too late") || strings.Contains(got, "\x1b") {
+	got, err := shown(t, l, Options{Last: 9, Timeout: time.Minute})
+	if err != nil || !strings.Contains(got, "missed  worker-a: store unreachable\n") || strings.Contains(got, "too late") || strings.Contains(got, "\x1b") {
 		t.Errorf("inspect slots = %s, %v", got, err)
 	}
 }

@@ -6,17 +6,11 @@ import (
 	"time"
 )
 
-// The forms of output.
-const (
-	Table = "table"
-	JSON  = "json"
-)
-
 // Options are the options of inspect slots.
 type Options struct {
 	WorkerType string        // "": the only one of the ledger
 	Last       int           // how many slots to show
-	Output     string        // Table or JSON
+	JSON       bool          // as JSON, not as a table
 	Watch      bool          // show them again and again
 	Interval   time.Duration // between two looks
 	Timeout    time.Duration // of each look
@@ -29,8 +23,7 @@ type Screen struct {
 
 	Terminal bool // the table can be drawn over the last one
 	Colours  bool
-	Width    int  // how many columns a line has room for; 0: as usual, 80
-	ASCII    bool // it may not show other characters
+	Width    int // how many columns a line has room for; 0: as usual, 80
 	// Report shows an error of a look, when there will be another.
 	Report func(error)
 }

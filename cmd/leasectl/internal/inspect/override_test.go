@@ -72,12 +72,13 @@ func TestInspectSlotsNamesTheCommandThatEndsABlock(t *testing.T) {
 		"what was overridden":     {blockedBy(grant, long, ended), 20, ""},
 		"a ledger without slots":  {blockedBy(), 20, ""},
 	} {
-		o := Options{WorkerType: "export", Last: test.last, Output: Table, Timeout: time.Minute}
+		o := Options{WorkerType: "export", Last: test.last, Timeout: time.Minute}
 		got, err := shown(t, test.ledger, o)
 		if _, try, _ := strings.Cut(got, "\ntry: "); err != nil || strings.TrimSpace(try) != inStore(test.want) {
 			t.Errorf("%s: inspect slots = %s, %v, want it to end with %q", name, got, err, test.want)
 		}
-		if s, err := take(t.Context(), test.ledger, o, 0); err != nil || s.try != test.want {
+		var s snapshot
+		if err := s.take(t.Context(), test.ledger, o, 0); err != nil || s.try != test.want {
 			t.Errorf("%s: try %q, %v, want %q", name, s.try, err, test.want)
 		}
 	}
@@ -103,7 +104,7 @@ func TestANoteThatIsCutStillSaysUntilWhenNothingCanBeClaimed(t *testing.T) {
 	} {
 		e.BlocksUntil = until
 		row := cells(e, timeStyle{})
-		note := row[len(row)-1].Text
+		note := row[len(row)-1]
 		if blocked := "nothing to claim until " + store.Format(until); !strings.HasSuffix(note, ", "+blocked) || display.Width(note) > mostColumns {
 			t.Errorf("%s: the note is %q, want it to end with %q in %d columns", name, note, blocked, mostColumns)
 		}

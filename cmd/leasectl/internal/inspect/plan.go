@@ -11,7 +11,6 @@ import (
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease"
-	"github.com/slotlease/slotlease/workerlease/history"
 )
 
 // Plan is what is known of the slots of a worker type that come.
@@ -21,8 +20,10 @@ type Plan struct {
 	Schedule string
 	Now      time.Time // of the store
 	// Note is what may keep its workers from the slots, for people: orders, a record that can't be obeyed, another
-	// schedule. Empty if nothing is known.
+	// schedule or job. Empty if nothing is known.
 	Note string
+	// Job is the times of its job, as a worker that is there has them; nil if none says.
+	Job *store.JobTimes
 }
 
 // PlanOf reads what is known of the slots of a worker type that come.
@@ -50,16 +51,21 @@ func PlanOf(ctx context.Context, t storeuri.Target, workerType string) (p Plan, 
 	}
 	var notes []string
 	if len(s.orders) > 0 {
-		notes = append(notes, orderNote(s.orders))
+		notes = append(notes, s.orderNote())
 	}
-	if rows := history.Read(records, stamp.Time, nil); len(rows) > 0 {
-		if text := obstacle(rows, records[0]); text != "" {
+	if len(s.rows) > 0 {
+		if text := obstacle(s.rows, records[0]); text != "" {
 			notes = append(notes, text)
 		}
 	}
-	present := func(w store.Presence) bool { return workerlease.IsPresent(w, stamp.Time) }
-	if names := s.schedules(slices.DeleteFunc(crew, func(w store.Presence) bool { return !present(w) })); len(names) > 1 {
-		notes = append(notes, "schedules differ: "+listed(names))
+	there := slices.DeleteFunc(crew, func(w store.Presence) bool { return !workerlease.StandingOf(w, s.rows, stamp.Time).There() })
+	if names := s.schedules(there, stamp.Time); len(names) > 1 {
+		notes = append(notes, "schedules differ: "+listed(names)+"; "+advice.OneSchedule(names))
 	}
-	return Plan{Schedule: s.schedule, Now: stamp.Time, Note: strings.Join(notes, "; ")}, nil
+	s.takeJob(there)
+	notes = append(notes, s.warnings...)
+	if s.job == nil && !s.dueBy.IsZero() {
+		notes = append(notes, "the times of its job aren't known, since no worker that is there says them: give --once-per-slot and its options")
+	}
+	return Plan{Schedule: s.schedule, Now: stamp.Time, Note: strings.Join(notes, "; "), Job: s.job}, nil
 }

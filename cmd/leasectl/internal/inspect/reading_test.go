@@ -30,8 +30,8 @@ func TestInspectOnlyReads(t *testing.T) {
 	for name, records := range map[string][]store.Record{"slots": {recordtest.Grant(1, 0, "a")}, "poison": {recordtest.Grant(1, 0, "a"), poison}, "nothing": {}} {
 		l := untouched{blockedBy(records...), t}
 		for _, workerType := range []string{"", "export"} {
-			for _, output := range []string{Table, JSON} {
-				if got, err := shown(t, l, Options{WorkerType: workerType, Last: 5, Output: output, Timeout: time.Minute}); err != nil || got == "" {
+			for _, asJSON := range []bool{false, true} {
+				if got, err := shown(t, l, Options{WorkerType: workerType, Last: 5, JSON: asJSON, Timeout: time.Minute}); err != nil || got == "" {
 					t.Errorf("inspect slots of %s = %q, %v, want it shown", name, got, err)
 				}
 			}

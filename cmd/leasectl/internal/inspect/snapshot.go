@@ -6,25 +6,21 @@ import (
 	"time"
 
 	"github.com/slotlease/slotlease/store"
-	"github.com/slotlease/slotlease/workerlease"
 	"github.com/slotlease/slotlease/workerlease/history"
 )
 
 // snapshot is the state of a worker type's slots at a moment.
 type snapshot struct {
-	at         time.Time
-	store      string
+	glimpse
+
 	workerType string
 	types      Types // if workerType is empty
 	rows       []history.Entry
 	reasons    map[time.Time][]Missing // why slots that nobody had were missed, by their starts
-	dated      bool                    // the table is read later: its times need their dates
 	limit      int                     // the number of records that was read, at most
-	charges    workerlease.Charges
-	copied     copied // if it was taken of a copy
-	warning    string // of the store, or empty
-	note       string // the store's note, or empty
-	try        string // what an operator may do if no slot can be claimed for long; else empty
+	copied     copied                  // if it was taken of a copy
+	note       string                  // the store's note, or empty
+	try        string                  // what an operator may do if no slot can be claimed for long; else empty
 }
 
 // mostRecords bounds how much is read of a ledger in which leases are extended.
@@ -45,35 +41,35 @@ func tryOverride(workerType string, head history.Head, rows []history.Entry) str
 // release or a done record. If leases are extended it reads more, as often as needed.
 // It does so, too, where nothing but poison is read. limit is the number of records to begin
 // with.
-func take(ctx context.Context, l store.Ledger, o Options, limit int) (snapshot, error) {
-	found := snapshot{workerType: o.WorkerType}
+func (s *snapshot) take(ctx context.Context, l store.Ledger, o Options, limit int) error {
+	s.workerType = o.WorkerType
 	var stamp store.Stamp
-	for found.limit = max(limit, 3*o.Last+10); o.WorkerType != ""; found.limit = min(4*found.limit, mostRecords) {
-		records, newest, err := l.Tail(ctx, o.WorkerType, found.limit)
+	for s.limit = max(limit, 3*o.Last+10); o.WorkerType != ""; s.limit = min(4*s.limit, mostRecords) {
+		records, newest, err := l.Tail(ctx, o.WorkerType, s.limit)
 		if err == nil && newest.IsZero() {
 			newest, err = l.Now(ctx)
 		}
 		if err != nil {
-			return snapshot{}, err
+			return err
 		}
-		stamp, found.rows = newest, history.Read(records, newest.Time, nil)
-		head, known := history.FindHead(records, found.limit, newest.Time)
-		found.try = tryOverride(o.WorkerType, head, found.rows)
+		stamp, s.rows = newest, history.Read(records, newest.Time, nil)
+		head, known := history.FindHead(records, s.limit, newest.Time)
+		s.try = tryOverride(o.WorkerType, head, s.rows)
 		// One row more, because the first may have begun before.
-		if known && len(found.rows) > o.Last || len(records) < found.limit || found.limit >= mostRecords {
+		if known && len(s.rows) > o.Last || len(records) < s.limit || s.limit >= mostRecords {
 			break
 		}
 	}
 	if stamp.IsZero() {
 		var err error
 		if stamp, err = l.Now(ctx); err != nil {
-			return snapshot{}, err
+			return err
 		}
 	}
-	found.at, found.rows = stamp.Time, found.rows[max(0, len(found.rows)-o.Last):]
-	found.reasons = reasons(ctx, l, o.WorkerType, found.rows)
-	if o.WorkerType != "" && len(found.rows) == 0 {
-		return found, CheckType(ctx, l, o.WorkerType)
+	s.at, s.rows = stamp.Time, s.rows[max(0, len(s.rows)-o.Last):]
+	s.reasons = reasons(ctx, l, o.WorkerType, s.rows)
+	if o.WorkerType != "" && len(s.rows) == 0 {
+		return CheckType(ctx, l, o.WorkerType)
 	}
-	return found, nil
+	return nil
 }

@@ -20,11 +20,11 @@ type copied struct {
 
 // openCopy opens the copy of one server that answers, if the store has copies.
 func openCopy(ctx context.Context, t storeuri.Target, l store.Ledger) (store.Copy, error) {
-	c, ok := l.(store.Copied)
-	if !ok {
+	open := store.Describe(l).OpenCopy
+	if open == nil {
 		return nil, exit.BadUsage("", fmt.Errorf("--stale: the store of %s has no secondaries", t.Scheme))
 	}
-	return c.OpenCopy(ctx)
+	return open(ctx)
 }
 
 // copyOf asks what a ledger is a copy of, if it is one. What is read later is no older.

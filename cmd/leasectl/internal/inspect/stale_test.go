@@ -27,7 +27,7 @@ func (s secondary) AsOf(context.Context) (string, time.Time, error) {
 
 func TestACopyIsLabelledWithItsServerAndItsAge(t *testing.T) {
 	l := secondary{Ledger: planted()}
-	got, err := shown(t, l, Options{Last: 3, Output: Table, Timeout: time.Minute})
+	got, err := shown(t, l, Options{Last: 3, Timeout: time.Minute})
 	const want = "\na copy, 42s old: db2:27017, a secondary, has all up to 2026-03-02T12:41:18.000Z; later records may be missing\n\n"
 	if err != nil || !strings.Contains(got, want) {
 		t.Errorf("inspect slots of a copy = %q, %v, want %q in it", got, err, want)
@@ -35,12 +35,12 @@ func TestACopyIsLabelledWithItsServerAndItsAge(t *testing.T) {
 	if s := decoded(t, l, 3); s.Copy == nil || *s.Copy != (Copy{"db2:27017, a secondary", "2026-03-02T12:41:18.000Z", 42_000}) {
 		t.Errorf("inspect slots of a copy as JSON has %+v", s.Copy)
 	}
-	got, err = shown(t, planted(), Options{Last: 3, Output: JSON, Timeout: time.Minute})
+	got, err = shown(t, planted(), Options{Last: 3, JSON: true, Timeout: time.Minute})
 	if err != nil || strings.Contains(got, `"copy"`) || !json.Valid([]byte(got)) {
 		t.Errorf("inspect slots of a ledger = %s, %v, want nothing of a copy", got, err)
 	}
 	down := errors.New("no answer")
-	if _, err := shown(t, secondary{planted(), down}, Options{Last: 3, Output: Table, Timeout: time.Minute}); !errors.Is(err, down) {
+	if _, err := shown(t, secondary{planted(), down}, Options{Last: 3, Timeout: time.Minute}); !errors.Is(err, down) {
 		t.Errorf("inspect slots of a copy of unknown age = %v, want %v", err, down)
 	}
 }

@@ -6,13 +6,15 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
-	"github.com/slotlease/slotlease/cmd/leasectl/internal/advice"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/charges"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/display"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
 	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/storekit"
 	"github.com/slotlease/slotlease/workerlease"
 	"github.com/slotlease/slotlease/workerlease/history"
 )
@@ -24,28 +26,31 @@ func Status(ctx context.Context, t storeuri.Target, o Options, s Screen) error {
 
 // showStatus shows the worker types of a ledger.
 func showStatus(ctx context.Context, t storeuri.Target, l store.Ledger, o Options, s Screen) error {
-	ledger := &charges.Ledger{Ledger: l}
-	look := func() (overview, error) {
-		limited, cancel := context.WithTimeout(ctx, o.Timeout)
-		defer cancel()
-		found := overview{store: t.Shown, width: s.Width}
-		err := found.take(limited, ledger, o.WorkerType)
-		found.warning, found.charges = storeuri.Warning(l), ledger.Charges()
-		return found, advice.ForStore(t, err)
-	}
-	return glance(ctx, o, s, look)
+	return glance(ctx, o, s, lookAtStatus(ctx, t, l, o, overview{width: s.Width}))
+}
+
+// lookAtStatus looks at the worker types of a ledger, for the width and with the newest slots that are set already.
+func lookAtStatus(ctx context.Context, t storeuri.Target, l store.Ledger, o Options, as overview) func() (overview, error) {
+	return glimpses(ctx, t, l, o, func(ctx context.Context, l *charges.Ledger, found *overview) error {
+		found.width, found.recent = as.width, as.recent
+		err := found.take(ctx, l, o.WorkerType)
+		if found.unread > 0 {
+			found.warning = fmt.Sprintf("%s were not read within %v, and are not shown: raise --timeout, or name one by --worker-type", display.Count(found.unread, "worker type"), o.Timeout)
+		}
+		return err
+	})
 }
 
 // overview are the worker types of a ledger at a moment.
 type overview struct {
-	at      time.Time
-	store   string
+	glimpse
+
 	types   []typeStatus
+	unread  int      // types for which there was no time
 	invalid []string // names that no worker type can have
 	roster  bool     // it was read
-	charges workerlease.Charges
-	warning string
-	width   int // of the terminal; 0 if it isn't known
+	width   int      // of the terminal; 0 if it isn't known
+	recent  int      // how many of the newest slots of each type are wanted, beside its state
 }
 
 // typeStatus is what matters of a worker type.
@@ -53,29 +58,30 @@ type typeStatus struct {
 	workerType string
 	schedule   string
 	holder     history.Entry // whose lease is in force; its State is empty if there is none
-	since      time.Time     // when its holder began, by the records that were read
+	since      time.Time     // when its holder began
 	last       history.Entry // the newest that is over; its State is empty if there is none
 	next       slots.Slot    // the slot that begins next; zero if the schedule can't be read
 	claimedBy  string        // who has claimed that
 	present    int           // workers that are there, by the roster
 	gone       int           // that should be there
 	orders     []store.Order // of operators, in force
+	rows       []history.Entry
+	job        *store.JobTimes // by the workers that are there; nil if none says
+	doneUntil  time.Time       // the end of the newest slot of a job that is done
+	dueBy      time.Time       // when the one after that should have been; zero without a job
+	recent     []Recent        // the newest slots, if they are wanted
 	note       string
 	warnings   []string
 }
-
-func (s overview) warns() string { return s.warning }
 
 // statusRecords is how many records are read of each type.
 const statusRecords = 40
 
 // take reads a ledger.
 func (s *overview) take(ctx context.Context, l *charges.Ledger, workerType string) error {
-	stamp, err := l.Now(ctx)
-	if err != nil {
+	if err := s.now(ctx, l); err != nil {
 		return err
 	}
-	s.at = stamp.Time
 	names := []string{workerType}
 	if workerType == "" {
 		types, err := TypesIn(ctx, l)
@@ -95,18 +101,23 @@ func (s *overview) take(ctx context.Context, l *charges.Ledger, workerType strin
 		}
 	}
 	slices.Sort(names)
-	twins := twins(names)
+	twins := Twins(names)
+	tails, err := s.tails(ctx, l, names)
+	if err != nil {
+		return err
+	}
 	for _, name := range names {
-		records, _, err := l.Tail(ctx, name, statusRecords)
-		if err != nil {
-			return err
+		records, read := tails[name]
+		if !read {
+			continue
 		}
 		if len(records) == 0 && workerType != "" && len(crews[name]) == 0 {
 			if err := CheckType(ctx, l, name); err != nil {
 				return err
 			}
 		}
-		one := statusOf(name, records, s.at)
+		one := statusOf(name, records[:min(len(records), statusRecords)], s.at)
+		one.recent = recentOf(records, s.at, s.recent)
 		if one.schedule == "" {
 			one.plan(scheduleIn(crews[name]), s.at) // Orders may have come before the first slot.
 		}
@@ -120,6 +131,28 @@ func (s *overview) take(ctx context.Context, l *charges.Ledger, workerType strin
 		s.types = append(s.types, one)
 	}
 	return nil
+}
+
+// tails are the newest records of worker types, by their names. If there is no time for all, those that were read will do: there
+// may be any number of types in a store, of other programs, too.
+func (s *overview) tails(ctx context.Context, l *charges.Ledger, names []string) (map[string][]store.Record, error) {
+	var mu sync.Mutex
+	tails := map[string][]store.Record{}
+	err := storekit.Several(len(names), func(i int) error {
+		records, _, err := l.Tail(ctx, names[i], max(statusRecords, 3*s.recent))
+		if err != nil {
+			return err
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		tails[names[i]] = records
+		return nil
+	})
+	if err != nil && (ctx.Err() == nil || len(tails) == 0) {
+		return nil, err
+	}
+	s.unread = len(names) - len(tails)
+	return tails, nil
 }
 
 // crews are the workers of the roster by type, if the ledger keeps one.
@@ -138,33 +171,37 @@ func (s *overview) crews(ctx context.Context, l *charges.Ledger, workerType stri
 
 // statusOf is what the newest records of a type say at a time.
 func statusOf(workerType string, records []store.Record, now time.Time) typeStatus {
-	s := typeStatus{workerType: workerType}
 	rows := history.Read(records, now, nil)
-	for i := len(rows) - 1; i >= 0; i-- {
-		e := rows[i]
-		if e.State == history.Failed && e.InForce(now) {
-			s.holder, s.since, s.note = e, e.Window.Start, e.Note()
-			continue
+	s := typeStatus{workerType: workerType, rows: rows}
+	if holder, held := history.Holder(rows, now); held {
+		s.holder, s.since = holder, holder.Window.Start
+		if holder.State == history.Failed || holder.Overran(now) > 0 {
+			s.note = holder.Note()
 		}
+	}
+	for _, e := range slices.Backward(rows) {
 		switch e.State {
-		case history.Held:
-			s.holder, s.since = e, e.Window.Start
 		case history.Upcoming:
 			s.claimedBy = holderOf(e)
-		case history.Free, history.Poison:
-		case history.Expired, history.Released, history.Overridden, history.Missed, history.Done, history.Failed:
+		case history.Held, history.Free, history.Poison:
+		case history.Skipped, history.Expired, history.Released, history.Overridden, history.Missed, history.Done, history.Failed:
 			switch {
-			case s.holder.State != "" && e.Record.Token == s.holder.Record.Token && e.Record.Token != 0:
+			case e.Holds(now):
+			case s.holder.State != "" && e.Record.Token == s.holder.Record.Token && e.State != history.Skipped:
 				s.since = e.Window.Start // Its lease goes on over several slots.
 			case s.last.State == "":
 				s.last = e
 			}
 		}
-		if s.schedule == "" && e.Record.Schedule != "" {
+		if s.schedule == "" && e.Record.Schedule != "" && !e.Record.Triggered() {
 			s.schedule = e.Record.Schedule
 		}
 	}
+	if begun := store.FromMillis(s.holder.Record.Token); begun.Before(s.since) {
+		s.since = begun // Its first grants are older than what was read.
+	}
 	s.plan(s.schedule, now)
+	s.findDone(records)
 	if n := len(rows); n > 0 {
 		s.orders = slices.DeleteFunc(OrdersIn(records, now), s.isSpent)
 		s.note = s.condition(rows, records[0])
@@ -177,7 +214,7 @@ func (t typeStatus) condition(rows []history.Entry, head store.Record) string {
 	newest, notes := rows[len(rows)-1], []string{}
 	switch {
 	case len(t.orders) > 0:
-		notes = append(notes, orderNote(t.orders))
+		notes = append(notes, t.orderNote())
 	case t.note != "":
 		notes = append(notes, t.note)
 	case t.holder.State == "" && newest.State == history.Free:
@@ -236,11 +273,28 @@ func (t typeStatus) isSpent(o store.Order) bool {
 	return o.Kind == store.OrderRelease && (t.holder.State == "" || o.Target != t.holder.Record.Claim)
 }
 
-// orderNote says which orders are in force.
-func orderNote(orders []store.Order) string {
+// orderNote says which orders are in force: what matters most first, since a note is clipped.
+func (t typeStatus) orderNote() string {
 	var words []string
-	for _, o := range orders {
-		words = append(words, o.String())
+	matters := func(o store.Order) int {
+		switch role, _ := o.Move(); {
+		case role != "":
+			return 0
+		case o.Kind != store.OrderTrigger: // A trigger waits for the end of a pause.
+			return 1
+		}
+		return 2
+	}
+	for _, o := range slices.SortedStableFunc(slices.Values(t.orders), func(a, b store.Order) int { return matters(a) - matters(b) }) {
+		if matters(o) == 0 {
+			words = append(words, o.Why)
+			continue
+		}
+		text := o.String()
+		if h := t.holder; o.Kind == store.OrderTrigger && h.Record.Triggered() && h.Record.SlotStart.Equal(o.At) && h.State != history.Failed {
+			text = strings.Replace(text, "to begin before "+store.Format(o.Until), "under way since "+store.Format(h.Window.Start), 1)
+		}
+		words = append(words, text)
 	}
 	return strings.Join(words, "; ")
 }
@@ -254,7 +308,7 @@ func holderOf(e history.Entry) string {
 }
 
 // matters is what of the types is printed again if it changes.
-func (s overview) matters() string {
+func (s overview) matters(bool) string {
 	var b strings.Builder
 	for _, t := range s.types {
 		fmt.Fprintln(&b, t.workerType, holderOf(t.holder), t.holder.Record.Token, t.last.State, t.last.Slot.Start, t.present, t.gone, t.notes())

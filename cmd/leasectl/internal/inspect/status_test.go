@@ -2,18 +2,23 @@ package inspect
 
 import (
 	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/benbjohnson/clock"
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/charges"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
-	"github.com/slotlease/slotlease/cmd/leasectl/internal/testutil/golden"
 	"github.com/slotlease/slotlease/internal/recordtest"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/memory"
+	"github.com/slotlease/slotlease/store/storekit"
 )
 
 // many is a ledger in memory at 12:42:30 with worker types in all conditions.
@@ -47,35 +52,59 @@ func many(t *testing.T) *memory.Ledger {
 	presence := func(id string, next time.Duration) store.Presence {
 		return store.Presence{WorkerType: "export", ID: id, InstanceID: "worker-" + id, Phase: store.PhaseCandidate, Since: recordtest.Noon, Seen: now.Add(-time.Minute), Next: now.Add(next)}
 	}
-	if err := l.Attend(t.Context(), []store.Presence{presence("a", time.Minute), presence("b", time.Minute), presence("c", -30*time.Second)}); err != nil {
+	jobs := presence("g", time.Minute)
+	jobs.WorkerType, jobs.Job = "failing", &store.JobTimes{StartWithin: 75 * time.Second, Overrun: "finish", CatchUp: "none"}
+	other := presence("h", time.Minute)
+	other.WorkerType, other.Job = "failing", &store.JobTimes{StartWithin: time.Second, Overrun: "stop", Timeout: time.Minute, CatchUp: "all", CatchUpWithin: time.Hour}
+	if err := l.Attend(t.Context(), []store.Presence{jobs, other, presence("a", time.Minute), presence("b", time.Minute), presence("c", -30*time.Second)}); err != nil {
 		t.Fatal(err)
 	}
 	return l
 }
 
-func TestStatusShowsAllWorkerTypes(t *testing.T) {
-	for name, o := range map[string]Options{
-		"status.table": {Output: Table, Timeout: time.Minute},
-		"status.json":  {Output: JSON, Timeout: time.Minute},
-	} {
-		var stdout bytes.Buffer
-		if err := showStatus(t.Context(), storeuri.Target{Scheme: "sqlite", Shown: "sqlite:leases.db"}, many(t), o, Screen{Writer: &stdout}); err != nil {
-			t.Fatal(err)
-		}
-		if strings.ContainsAny(stdout.String(), "\x1b\a") {
-			t.Errorf("control characters of the ledger are let through: %q", stdout.String())
-		}
-		golden.Compare(t, name, stdout.String())
+// crowded is a ledger in which other programs have thousands of worker types, each of which takes 10 ms to read.
+type crowded struct{ *memory.Ledger }
+
+func (c crowded) WorkerTypes(context.Context) (names []string, err error) {
+	for i := range 30_000 {
+		names = append(names, fmt.Sprintf("type-%05d", i))
 	}
+	return names, nil
+}
+
+func (c crowded) Tail(ctx context.Context, workerType string, limit int) ([]store.Record, store.Stamp, error) {
+	select {
+	case <-time.After(10 * time.Millisecond):
+		return c.Ledger.Tail(ctx, workerType, limit)
+	case <-ctx.Done():
+		return nil, store.Stamp{}, context.Cause(ctx)
+	}
+}
+
+func TestStatusShowsWhatItCouldReadInTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for timeout, want := range map[time.Duration]int{10 * time.Second: 8000, time.Minute: 30_000} {
+			var out bytes.Buffer
+			l := crowded{memory.New(memory.Options{})}
+			err := showStatus(t.Context(), storeuri.Target{}, l, Options{JSON: true, Timeout: timeout}, Screen{Writer: &out, Report: func(error) {}})
+			var got Overview
+			if bad := json.Unmarshal(out.Bytes(), &got); err != nil || bad != nil {
+				t.Fatalf("showStatus() = %v, %v", err, bad)
+			}
+			if n := len(got.Types); n > want || n < want-storekit.AtATime || (n < 30_000) != strings.Contains(got.Warning, "raise --timeout") {
+				t.Errorf("within %v %d types are shown, with the warning %q, want %d", timeout, n, got.Warning, want)
+			}
+		}
+	})
 }
 
 // What an operator must see isn't cut off by a narrow terminal.
 func TestANarrowTerminalShowsTheNotesBelowTheTable(t *testing.T) {
-	s := overview{store: "sqlite:leases.db", width: 80}
-	if err := s.take(t.Context(), &charges.Ledger{Ledger: many(t)}, ""); err != nil {
+	s := overview{glimpse: glimpse{store: "sqlite:leases.db"}, width: 80}
+	if err := s.take(t.Context(), charges.New(many(t)), ""); err != nil {
 		t.Fatal(err)
 	}
-	got := fitted(s.drawing(true, true), 80)
+	got := s.drawing(true, true)
 	if !strings.Contains(got, "failing: exit code 3 after 12s") || !strings.Contains(got, "idle: nobody has the slot") {
 		t.Errorf("status in 80 columns =\n%s\nwant all notes", got)
 	}
@@ -112,5 +141,25 @@ func TestStatusSaysWhyNobodyCanClaim(t *testing.T) {
 		if got := statusOf("export", test.records, recordtest.Minutes(test.now)).note; got != test.want {
 			t.Errorf("%s: the note is %q, want %q", name, got, test.want)
 		}
+	}
+}
+
+// A leader's lease began long before the newest records, which are all that is read.
+func TestStatusSaysSinceWhenALongLeaseIsHeld(t *testing.T) {
+	first := recordtest.Grant(1, 0, "a")
+	records := []store.Record{first}
+	for n := range 59 {
+		records = append(records, recordtest.NextSlot(int64(n+2), first, n+1, float64(5*n+5), float64(5*n+10)))
+	}
+	for _, read := range []int{60, 40, 1} {
+		newest := slices.Clone(records[len(records)-read:])
+		slices.Reverse(newest)
+		if s := statusOf("export", newest, recordtest.Minutes(298)); !s.since.Equal(recordtest.Noon) {
+			t.Errorf("by %d records, since = %v, want %v", read, s.since, recordtest.Noon)
+		}
+	}
+	half := recordtest.Part(60, first, 2.5, 5) // An extension in the slot in which it began.
+	if s := statusOf("export", []store.Record{half}, recordtest.Minutes(3)); !s.since.Equal(recordtest.Noon) {
+		t.Errorf("by an extension, since = %v, want %v", s.since, recordtest.Noon)
 	}
 }

@@ -1,9 +1,7 @@
 package inspect
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"time"
@@ -23,22 +21,15 @@ func (s overview) drawing(colours, framed bool) string {
 	if len(s.invalid) > 0 {
 		text += "\nnames that no worker type can have: " + (Types{Invalid: s.invalid}).String() + "\n"
 	}
-	if framed && s.warning != "" {
-		text += "\nwarning: " + display.Line(s.warning) + "\n"
-	}
-	if cost := charges.Text(s.charges); cost != "" {
-		text += "\nlooking at it cost " + cost + "\n"
-	}
-	return titled(counted(len(s.types), "worker type"), display.Flat(s.store), s.at) + "\n\n" + text
+	return s.framed(display.Count(len(s.types), "worker type"), text, framed)
 }
 
 // table is the table of the types. On a terminal that is too narrow for the notes, they come below it: they are what
 // matters most.
 func (s overview) table(colours bool) string {
-	lines := table.Lines(s.rows(true), nil, colours)
-	wide := func(line string) bool { return display.Width(colourOrder.ReplaceAllString(line, "")) > s.width }
-	if s.width <= 0 || !slices.ContainsFunc(lines, wide) {
-		return strings.Join(lines, "\n") + "\n"
+	wide := func(line string) bool { return display.Width(line) > s.width }
+	if s.width <= 0 || !slices.ContainsFunc(table.Lines(s.rows(true), nil, false), wide) {
+		return strings.Join(table.Lines(s.rows(true), nil, colours), "\n") + "\n"
 	}
 	text := strings.Join(table.Lines(s.rows(false), nil, colours), "\n") + "\n"
 	for _, t := range s.types {
@@ -46,55 +37,33 @@ func (s overview) table(colours bool) string {
 			continue
 		}
 		text += "\n"
-		for _, line := range wrapped(display.Line(t.workerType+": "+t.notes()), s.width) {
+		for _, line := range display.Wrapped(display.Line(t.workerType+": "+t.notes()), s.width) {
 			text += table.Paint(colours, table.Yellow, line) + "\n"
 		}
 	}
 	return text
 }
 
-func counted(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
-}
-
 // rows are those of the table, with or without the notes.
 func (s overview) rows(notes bool) [][]table.Cell {
-	head := []string{"WORKER TYPE", "SCHEDULE", "HOLDER", "PRIO", "SINCE", "UNTIL", "LAST", "NEXT", "WORKERS", "NOTE"}
-	shown := make([]bool, len(head))
 	var texts [][]string
 	for _, t := range s.types {
-		row := t.texts(s.at)
-		for i, text := range row {
-			shown[i] = shown[i] || text != ""
-		}
-		texts = append(texts, row)
+		texts = append(texts, t.texts(s.at))
 	}
-	rows := make([][]table.Cell, len(texts)+1)
-	for i, name := range head {
-		if !shown[i] || name == "NOTE" && !notes {
-			continue
-		}
-		rows[0] = append(rows[0], table.Left(table.Faint, name))
-		for n, row := range texts {
-			cell := table.Left(table.Plain, display.Clip(display.Line(row[i]), mostColumns))
-			switch name {
-			case "HOLDER":
-				cell.Colour = table.Green
-			case "LAST":
-				cell.Colour = stateColours[s.types[n].last.State]
-			case "NOTE":
-				cell.Colour = table.Yellow
-			}
-			if cell.Text == "" && name != "NOTE" {
-				cell.Text = table.None
-			}
-			rows[n+1] = append(rows[n+1], cell)
-		}
-	}
-	return rows
+	lastState := func(row int, _ string) table.Colour { return colourOfState(s.types[row].last) }
+	return grid([]column{
+		{name: "WORKER TYPE"},
+		{name: "SCHEDULE"},
+		{name: "HOLDER", colour: always(table.Green)},
+		{name: "PRIO"},
+		{name: "SINCE"},
+		{name: "UNTIL"},
+		{name: "LAST", colour: lastState},
+		{name: "NEXT"},
+		{name: "JOB"},
+		{name: "WORKERS"},
+		{name: "NOTE", colour: always(table.Yellow), blank: true, hidden: !notes},
+	}, texts)
 }
 
 // texts are the cells of a row.
@@ -106,7 +75,7 @@ func (t typeStatus) texts(now time.Time) []string {
 		since, until = clock.text(t.since, now), clock.text(t.holder.Window.End, now)
 	}
 	if t.last.State != "" {
-		last = fmt.Sprintf("%s %s", clock.text(t.last.Slot.Start, now), t.last.State)
+		last = fmt.Sprintf("%s %s", clock.text(t.last.Slot.Start, now), stateOf(t.last))
 		if t.last.Count > 1 {
 			last = fmt.Sprintf("%d %s since %s", t.last.Count, t.last.State, clock.text(t.last.Slot.Start, now))
 		}
@@ -123,24 +92,28 @@ func (t typeStatus) texts(now time.Time) []string {
 	case t.present > 0:
 		workers = fmt.Sprint(t.present)
 	}
-	return []string{t.workerType, t.schedule, holder, prio, since, until, last, next, workers, t.notes()}
+	return []string{t.workerType, t.schedule, holder, prio, since, until, last, next, jobText(t.job), workers, t.notes()}
 }
 
 // TypeStatus is a row of the JSON form. Its names don't change.
 type TypeStatus struct {
-	WorkerType string   `json:"workerType"`
-	Schedule   string   `json:"schedule,omitempty"`
-	Holder     *Slot    `json:"holder,omitempty"`
-	Since      string   `json:"since,omitempty"`
-	Last       *Slot    `json:"last,omitempty"`
-	NextStart  string   `json:"nextStart,omitempty"`
-	NextInMs   *int64   `json:"nextInMs,omitempty"`
-	ClaimedBy  string   `json:"claimedBy,omitempty"`
-	Present    *int     `json:"workersPresent,omitempty"`
-	Gone       *int     `json:"workersGone,omitempty"`
-	Orders     []Order  `json:"orders,omitempty"`
-	Note       string   `json:"note,omitempty"`
-	Warnings   []string `json:"warnings,omitempty"`
+	WorkerType string    `json:"workerType"`
+	Schedule   string    `json:"schedule,omitempty"`
+	Holder     *Slot     `json:"holder,omitempty"`
+	Since      string    `json:"since,omitempty"`
+	Last       *Slot     `json:"last,omitempty"`
+	NextStart  string    `json:"nextStart,omitempty"`
+	NextInMs   *int64    `json:"nextInMs,omitempty"`
+	ClaimedBy  string    `json:"claimedBy,omitempty"`
+	Present    *int      `json:"workersPresent,omitempty"`
+	Gone       *int      `json:"workersGone,omitempty"`
+	Job        *JobTimes `json:"job,omitempty"`
+	DoneUntil  string    `json:"doneUntil,omitempty"`
+	OverdueMs  int64     `json:"overdueMs,omitempty"`
+	Orders     []Order   `json:"orders,omitempty"`
+	Note       string    `json:"note,omitempty"`
+	Warnings   []string  `json:"warnings,omitempty"`
+	Recent     []Recent  `json:"recent,omitempty"`
 }
 
 // Overview is the JSON form of status. Its names don't change.
@@ -152,18 +125,20 @@ type Overview struct {
 	Units     *charges.JSON `json:"requestUnits,omitempty"`
 }
 
-func (s overview) writeJSON(w io.Writer, indent bool) error {
+func (s overview) json() any { return s.data() }
+
+func (s overview) data() Overview {
 	out := Overview{StoreTime: store.Format(s.at), Store: s.store, Types: []TypeStatus{}, Warning: s.warning, Units: charges.ToJSON(s.charges)}
 	for _, t := range s.types {
-		row := TypeStatus{WorkerType: t.workerType, Schedule: t.schedule, ClaimedBy: t.claimedBy, Note: t.note, Warnings: t.warnings}
+		row := TypeStatus{WorkerType: t.workerType, Schedule: t.schedule, ClaimedBy: t.claimedBy, Job: jobJSON(t.job), DoneUntil: jsonTime(t.doneUntil), OverdueMs: t.overdue(s.at).Milliseconds(), Note: t.note, Warnings: t.warnings, Recent: t.recent}
 		for _, o := range t.orders {
 			row.Orders = append(row.Orders, orderOf(o))
 		}
 		if t.holder.State != "" {
-			row.Holder, row.Since = new(slotOf(t.holder)), jsonTime(t.since)
+			row.Holder, row.Since = new(slotOf(t.holder, s.at)), jsonTime(t.since)
 		}
 		if t.last.State != "" {
-			row.Last = new(slotOf(t.last))
+			row.Last = new(slotOf(t.last, s.at))
 		}
 		if !t.next.IsZero() {
 			row.NextStart, row.NextInMs = jsonTime(t.next.Start), new(t.next.Start.Sub(s.at).Milliseconds())
@@ -173,10 +148,5 @@ func (s overview) writeJSON(w io.Writer, indent bool) error {
 		}
 		out.Types = append(out.Types, row)
 	}
-	encoder := json.NewEncoder(display.JSONWriter{To: w})
-	encoder.SetEscapeHTML(false)
-	if indent {
-		encoder.SetIndent("", "  ")
-	}
-	return encoder.Encode(out)
+	return out
 }

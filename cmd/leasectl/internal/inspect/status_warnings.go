@@ -1,11 +1,13 @@
 package inspect
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/advice"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/display"
 	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/store"
@@ -16,6 +18,9 @@ import (
 // clockOff is how far a worker's time of day may be from store time without a warning. No lease depends on it, but
 // what the worker writes into logs does.
 const clockOff = 5 * time.Second
+
+// mostClocks is how many workers are named whose time of day is off, from the worst on.
+const mostClocks = 3
 
 // warn notes what an operator should look at.
 func (t *typeStatus) warn(format string, args ...any) {
@@ -31,70 +36,181 @@ func (t typeStatus) notes() string {
 	return strings.Join(all, "; ")
 }
 
-// take counts the workers of a type, and finds what is odd about them.
-func (t *typeStatus) take(crew []store.Presence, roster bool, now time.Time) {
-	holder, off := false, 0
-	worst := store.Presence{}
-	var there []store.Presence
+// count counts the workers of a type, and returns those that are there, and whether the holder is among them.
+func (t *typeStatus) count(crew []store.Presence, now time.Time) (there []store.Presence, holds bool) {
+	r := t.holder.Record
 	for _, p := range crew {
-		present := workerlease.IsPresent(p, now)
-		switch {
-		case present:
-			t.present++
-		case p.Phase != store.PhaseStopped:
+		standing := workerlease.StandingOf(p, t.rows, now)
+		if standing == workerlease.Gone {
 			t.gone++
 		}
-		if !present {
-			continue
-		}
-		r := t.holder.Record
-		holder = holder || p.Group == r.Group && (r.Group != "" || p.InstanceID == r.InstanceID)
-		there = append(there, p)
-		if p.Offset.Abs() > clockOff {
-			off++
-			if p.Offset.Abs() > worst.Offset.Abs() {
-				worst = p
-			}
+		if standing.There() {
+			t.present++
+			there = append(there, p)
+			holds = holds || p.Group == r.Group && (r.Group != "" || p.InstanceID == r.InstanceID)
 		}
 	}
-	if t.last.State == history.Failed {
-		t.warn("the last slot failed%s", outcomeOf(t.last))
-	}
-	if t.holder.State != "" && roster && len(crew) > 0 && !holder {
+	return there, holds
+}
+
+// take counts the workers of a type, and finds what is odd about them.
+func (t *typeStatus) take(crew []store.Presence, roster bool, now time.Time) {
+	there, holds := t.count(crew, now)
+	t.warnOfSlots(now)
+	if t.holder.State != "" && roster && len(crew) > 0 && !holds {
 		t.warn("%s holds, and isn't there by the roster", holderOf(t.holder))
 	}
-	if names := t.schedules(there); len(names) > 1 {
-		t.warn("schedules differ: %s", listed(names))
+	newest := t.last
+	if t.holder.State != "" {
+		newest = t.holder
 	}
-	switch {
-	case off == 1:
-		t.warn("the time of day of %s is off by %s", worst.InstanceID, brief(worst.Offset.Abs()))
-	case off > 1:
-		t.warn("the times of day of %d workers are off, by up to %s", off, brief(worst.Offset.Abs()))
+	if ours, differs := history.OtherSlot(newest.Record); differs {
+		t.warn("its slot from %s begins at %s by the tz database here: releases differ", store.Format(newest.Record.SlotStart), store.Format(ours.Start))
+	}
+	if names := t.schedules(there, now); len(names) > 1 {
+		t.warn("schedules differ: %s; %s", listed(names), advice.OneSchedule(names))
+	}
+	t.takeJob(there)
+	off := slices.DeleteFunc(there, func(p store.Presence) bool { return p.Offset.Abs() <= clockOff })
+	slices.SortFunc(off, func(a, b store.Presence) int { return cmp.Compare(b.Offset.Abs(), a.Offset.Abs()) })
+	var clocks []string
+	for _, p := range off[:min(len(off), mostClocks)] {
+		clocks = append(clocks, onHost(p)+" is "+way(p.Offset))
+	}
+	if more := len(off) - len(clocks); more > 0 {
+		clocks = append(clocks, fmt.Sprintf("%d more workers is off", more))
+	}
+	if len(clocks) > 0 {
+		t.warn("the time of day of %s", strings.Join(clocks, ", that of "))
 	}
 }
 
-// schedules are those of the newest records and of the workers that are there, in order.
-func (t typeStatus) schedules(there []store.Presence) (names []string) {
+// onHost names a worker, and its machine.
+func onHost(p store.Presence) string {
+	if p.Host == "" {
+		return p.InstanceID
+	}
+	return p.InstanceID + " on " + p.Host
+}
+
+// way says how a time of day is off.
+func way(ahead time.Duration) string {
+	if ahead < 0 {
+		return brief(ahead.Abs()) + " behind store time"
+	}
+	return brief(ahead) + " ahead of store time"
+}
+
+// warnOfSlots finds what is odd about the newest slots.
+func (t *typeStatus) warnOfSlots(now time.Time) {
+	second := timeStyle{whole: true}
+	if t.last.State == history.Failed {
+		t.warn("the last slot failed%s", outcomeOf(t.last))
+	}
+	switch {
+	case t.overdue(now) > 0 && t.doneUntil.IsZero():
+		t.warn("no success yet, for longer than the schedule allows")
+	case t.overdue(now) > 0:
+		t.warn("no success since the slot that ended at %s, for longer than the schedule allows", second.text(t.doneUntil, now))
+	}
+	if e := t.givenUp(); e.State != "" && e.Slot != t.last.Slot {
+		t.warn("the slot from %s was given up%s", second.text(e.Slot.Start, now), strings.Replace(outcomeOf(e), ", given up", "", 1))
+	}
+	if n := t.skipped(); n > 1 {
+		t.warn("%d slots in a row were skipped: its job takes longer than they last", n)
+	}
+}
+
+// skipped is how many of the newest slots that began were skipped in a row.
+func (t typeStatus) skipped() (n int) {
+	for _, e := range slices.Backward(t.rows) {
+		switch e.State {
+		case history.Skipped:
+			n += e.Count
+		case history.Upcoming, history.Free:
+		default:
+			return n
+		}
+	}
+	return n
+}
+
+// givenUp is the newest slot that was given up since the last one that was done; its State is empty if there is none.
+func (t typeStatus) givenUp() history.Entry {
+	for _, e := range slices.Backward(t.rows) {
+		if e.State == history.Done {
+			break
+		}
+		if e.State == history.Failed && e.Outcome.GivenUp {
+			return e
+		}
+	}
+	return history.Entry{}
+}
+
+// findDone finds up to when slots of a job are done, and up to when the next one should have been.
+func (t *typeStatus) findDone(records []store.Record) {
+	first := slices.IndexFunc(t.rows, func(e history.Entry) bool { return e.Attempt > 0 })
+	schedule, err := slots.Parse(t.schedule)
+	if first < 0 || err != nil {
+		return
+	}
+	t.dueBy = t.rows[first].Slot.End
+	for _, r := range records {
+		if r.CheckEnvelope() != nil {
+			continue
+		}
+		done, _ := store.ParseDone(r.Done)
+		switch {
+		case !done.IsZero():
+			t.doneUntil, t.dueBy = done.End, schedule.Next(done.Start).End
+		case !r.DoneUntil.IsZero():
+			t.doneUntil, t.dueBy = r.DoneUntil, schedule.Next(r.DoneUntil.Add(-1)).End
+		}
+		return
+	}
+}
+
+// overdue is for how long another slot of a job should have been done; 0 if none should, if an operator has paused
+// the worker type, or while a run goes on after its slot: what it skips is told.
+func (t typeStatus) overdue(now time.Time) time.Duration {
+	paused := slices.ContainsFunc(t.orders, func(o store.Order) bool { return o.Kind == store.OrderPause })
+	r := t.holder.Record
+	goesOn := t.holder.State != "" && r.WindowEnd.After(r.SlotEnd)
+	if t.dueBy.IsZero() || paused || goesOn {
+		return 0
+	}
+	return max(0, now.Sub(t.dueBy))
+}
+
+// schedules are those of the newest records and of the workers that are there, in order, one of those that have the
+// same slots.
+func (t typeStatus) schedules(there []store.Presence, now time.Time) (names []string) {
 	texts := []string{t.schedule}
 	for _, p := range there {
 		texts = append(texts, p.Schedule)
 	}
 	for _, text := range texts {
-		if name := canonical(text); name != "" {
-			names = append(names, name)
+		schedule, err := slots.Parse(text)
+		same := func(name string) bool { return slots.Same(slots.Must(slots.Parse(name)), schedule, now) }
+		if err == nil && !slices.ContainsFunc(names, same) {
+			names = append(names, schedule.String())
 		}
 	}
 	slices.Sort(names)
-	return slices.Compact(names)
+	return names
 }
 
 // outcomeOf is what is known of work that failed, after a colon.
 func outcomeOf(e history.Entry) (text string) {
 	o := e.Outcome
 	switch {
+	case e.Cause == store.WorkerDied:
+		text = ": its worker died"
 	case !e.OutcomeKnown:
 		return ""
+	case o.Cause != "":
+		text = ": " + string(o.Cause)
 	case o.Exited:
 		text = fmt.Sprintf(": exit code %d", o.ExitCode)
 	case o.Error != "":
@@ -102,21 +218,24 @@ func outcomeOf(e history.Entry) (text string) {
 	}
 	if o.GivenUp {
 		text += ", given up"
+		if o.Attempt > 0 {
+			text += " at " + attemptOf(o)
+		}
 	}
 	return text
 }
 
-// canonical is a schedule in the form in which equal ones are equal texts; empty if it can't be read.
-func canonical(text string) string {
-	schedule, err := slots.Parse(text)
-	if err != nil {
-		return ""
+// attemptOf is which attempt it was, of how many if that is known: the last one tells.
+func attemptOf(o store.Outcome) string {
+	text := fmt.Sprintf("attempt %d", o.Attempt)
+	if o.GivenUp {
+		text += fmt.Sprintf(" of %d", o.Attempt)
 	}
-	return schedule.String()
+	return text
 }
 
-// twins are, of names that differ by their case only, each with another of them.
-func twins(names []string) map[string]string {
+// Twins are, of names that differ by their case only, each with another of them.
+func Twins(names []string) map[string]string {
 	first, twin := map[string]string{}, map[string]string{}
 	for _, name := range names {
 		folded := strings.ToLower(name)

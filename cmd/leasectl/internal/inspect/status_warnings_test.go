@@ -27,13 +27,13 @@ func TestStatusWarnsOfWhatIsOdd(t *testing.T) {
 		r.Metadata = o.Metadata()
 		return r
 	}
-	givenUp := told(func(o *store.Outcome) { o.Exited, o.ExitCode, o.GivenUp = true, 3, true })
+	givenUp := told(func(o *store.Outcome) { o.Exited, o.ExitCode, o.GivenUp, o.Attempt = true, 3, true, 3 })
 	broke := told(func(o *store.Outcome) { o.Error = "no disk" })
 	pause := store.Order{Kind: store.OrderPause, At: recordtest.Minutes(41), Until: recordtest.Minutes(60), By: "ann", Why: "upgrade"}
 	paused := held
 	paused.Orders, _ = store.FormatOrders([]store.Order{pause})
 	worker := func(name string, change func(*store.Presence)) store.Presence {
-		p := store.Presence{ID: name, InstanceID: name, Phase: store.PhaseCandidate, Schedule: "every 5m", Since: recordtest.Noon, Seen: now.Add(-time.Minute), Next: now.Add(time.Minute)}
+		p := store.Presence{ID: name, InstanceID: name, Host: "vm-1", Phase: store.PhaseCandidate, Schedule: "every 5m", Since: recordtest.Noon, Seen: now.Add(-time.Minute), Next: now.Add(time.Minute)}
 		change(&p)
 		return p
 	}
@@ -48,19 +48,20 @@ func TestStatusWarnsOfWhatIsOdd(t *testing.T) {
 		"nothing":                 {[]string{"export"}, []store.Record{held}, []store.Presence{worker("worker-a", same)}, nil, 0},
 		"without a roster":        {[]string{"export"}, []store.Record{held}, nil, nil, 0},
 		"the holder isn't there":  {[]string{"export"}, []store.Record{held}, []store.Presence{worker("worker-b", same)}, []string{"worker-a holds, and isn't there by the roster"}, 0},
-		"schedules differ":        {[]string{"export"}, []store.Record{held}, []store.Presence{worker("worker-a", same), worker("c", func(p *store.Presence) { p.Schedule = "every 7m" })}, []string{"schedules differ: every 5m, every 7m"}, 0},
+		"schedules differ":        {[]string{"export"}, []store.Record{held}, []store.Presence{worker("worker-a", same), worker("c", func(p *store.Presence) { p.Schedule = "every 7m" })}, []string{"schedules differ: every 5m, every 7m; give all workers of the type one schedule"}, 0},
 		"a schedule written else": {[]string{"export"}, []store.Record{held}, []store.Presence{worker("worker-a", func(p *store.Presence) { p.Schedule = "every 5m0s" })}, nil, 0},
-		"a clock":                 {[]string{"export"}, []store.Record{held}, []store.Presence{worker("worker-a", func(p *store.Presence) { p.Offset = -90 * time.Minute })}, []string{"the time of day of worker-a is off by 1h30m"}, 0},
+		"a schedule as cron":      {[]string{"export"}, []store.Record{held}, []store.Presence{worker("worker-a", func(p *store.Presence) { p.Schedule = "cron */5 * * * *" })}, nil, 0},
+		"a clock":                 {[]string{"export"}, []store.Record{held}, []store.Presence{worker("worker-a", func(p *store.Presence) { p.Offset = -90 * time.Minute })}, []string{"the time of day of worker-a on vm-1 is 1h30m behind store time"}, 0},
 		"clocks": {
 			[]string{"export"},
 			[]store.Record{held},
 			[]store.Presence{worker("worker-a", func(p *store.Presence) { p.Offset = time.Minute }), worker("b", func(p *store.Presence) { p.Offset = -time.Hour })},
-			[]string{"the times of day of 2 workers are off, by up to 1h"},
+			[]string{"the time of day of b on vm-1 is 1h behind store time, that of worker-a on vm-1 is 1m ahead of store time"},
 			0,
 		},
 		"the clock of one that is gone": {[]string{"export"}, []store.Record{held}, []store.Presence{worker("worker-a", same), worker("b", func(p *store.Presence) { p.Offset, p.Next = time.Hour, p.Seen })}, nil, 0},
 		"the last slot failed":          {[]string{"export"}, []store.Record{recordtest.Grant(1, 7, "worker-b"), failed}, nil, []string{"the last slot failed"}, 0},
-		"given up":                      {[]string{"export"}, []store.Record{recordtest.Grant(1, 7, "worker-b"), givenUp}, nil, []string{"the last slot failed: exit code 3, given up"}, 0},
+		"given up":                      {[]string{"export"}, []store.Record{recordtest.Grant(1, 7, "worker-b"), givenUp}, nil, []string{"the last slot failed: exit code 3, given up at attempt 3 of 3"}, 0},
 		"failed with an error":          {[]string{"export"}, []store.Record{recordtest.Grant(1, 7, "worker-b"), broke}, nil, []string{"the last slot failed: no disk"}, 0},
 		"names that differ by case":     {[]string{"Export", "export"}, []store.Record{held}, nil, []string{"differs from export by its case only"}, 0},
 		"paused":                        {[]string{"export"}, []store.Record{paused}, nil, nil, 1},
@@ -82,7 +83,7 @@ func TestStatusWarnsOfWhatIsOdd(t *testing.T) {
 				}
 			}
 			var stdout bytes.Buffer
-			err := showStatus(t.Context(), storeuri.Target{Scheme: "sqlite"}, l, Options{Output: JSON, Timeout: time.Minute}, Screen{Writer: &stdout})
+			err := showStatus(t.Context(), storeuri.Target{Scheme: "sqlite"}, l, Options{JSON: true, Timeout: time.Minute}, Screen{Writer: &stdout})
 			var o Overview
 			if err := errors.Join(err, json.Unmarshal(stdout.Bytes(), &o)); err != nil {
 				t.Fatal(err)

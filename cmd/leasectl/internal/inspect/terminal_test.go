@@ -22,7 +22,8 @@ func TestARecordDrawsNothingOnATerminal(t *testing.T) {
 		return []store.Record{grant, odd, long, {WorkerType: "export", Seq: 4, Defect: text}}
 	}
 	drawn := func(text string) string {
-		s, err := take(t.Context(), blockedBy(records(text)...), Options{WorkerType: "export", Last: 9, Timeout: time.Minute}, 0)
+		var s snapshot
+		err := s.take(t.Context(), blockedBy(records(text)...), Options{WorkerType: "export", Last: 9, Timeout: time.Minute}, 0)
 		if err != nil {
 			t.Fatal(err)
 		}

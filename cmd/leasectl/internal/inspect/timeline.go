@@ -2,18 +2,13 @@ package inspect
 
 import (
 	"context"
-	"errors"
-	"io"
 	"slices"
-	"strings"
 	"time"
 
-	"github.com/slotlease/slotlease/cmd/leasectl/internal/advice"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/charges"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/display"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
 	"github.com/slotlease/slotlease/store"
-	"github.com/slotlease/slotlease/workerlease"
 	"github.com/slotlease/slotlease/workerlease/history"
 )
 
@@ -21,39 +16,29 @@ import (
 // it returns when the context ends.
 func Timeline(ctx context.Context, t storeuri.Target, o Options, types []string, since time.Duration, s Screen) error {
 	return open(ctx, t, o, func(l store.Ledger) error {
-		ledger := &charges.Ledger{Ledger: l}
-		look := func() (timeline, error) {
-			limited, cancel := context.WithTimeout(ctx, o.Timeout)
-			defer cancel()
-			found := timeline{store: t.Shown, since: since, width: s.width(), ascii: s.ASCII}
-			err := found.take(limited, ledger, types)
-			found.warning, found.charges = storeuri.Warning(l), ledger.Charges()
-			return found, advice.ForStore(t, err)
-		}
+		look := glimpses(ctx, t, l, o, func(ctx context.Context, l *charges.Ledger, found *timeline) error {
+			found.since, found.width = since, s.width()
+			return found.take(ctx, l, types)
+		})
 		return glance(ctx, o, s, look)
 	})
 }
 
 // timeline are the slots of worker types at a moment.
 type timeline struct {
-	at      time.Time
-	since   time.Duration
-	store   string
-	rows    []chartRow
-	cut     []string // worker types of which more would have to be read
-	width   int
-	ascii   bool
-	charges workerlease.Charges
-	warning string
+	glimpse
+
+	since time.Duration
+	rows  []chartRow
+	cut   []string // worker types of which more would have to be read
+	width int
 }
 
 // take reads the slots since then: of each type as many records as that takes, up to a bound.
 func (s *timeline) take(ctx context.Context, l *charges.Ledger, types []string) error {
-	stamp, err := l.Now(ctx)
-	if err != nil {
+	if err := s.now(ctx, l); err != nil {
 		return err
 	}
-	s.at = stamp.Time
 	if len(types) == 0 {
 		all, err := TypesIn(ctx, l)
 		if err != nil {
@@ -95,10 +80,8 @@ func since(ctx context.Context, l store.Ledger, workerType string, from, now tim
 	}
 }
 
-func (s timeline) warns() string { return s.warning }
-
 // matters is what is printed again if it changes.
-func (s timeline) matters() string { return s.chart().text(false) }
+func (s timeline) matters(bool) string { return s.chart().text(false) }
 
 // chart is from the time that was asked for, or from the first slot that was read, up to a moment after now, in
 // which claims show.
@@ -115,32 +98,29 @@ func (s timeline) chart() chart {
 		from = first
 	}
 	to := s.at.Add(s.at.Sub(from)/16 + time.Millisecond)
-	return chart{from: from, to: to, now: s.at, rows: s.rows, width: s.width, ascii: s.ascii}
+	return chart{from: from, to: to, now: s.at, rows: s.rows, width: s.width}
 }
 
 // drawing is the chart with its title.
 func (s timeline) drawing(colours, framed bool) string {
-	text := titled(counted(len(s.rows), "worker type"), display.Flat(s.store), s.at) + "\n\n"
-	if len(s.rows) == 0 {
-		return text + "no worker types\n"
+	text := "no worker types\n"
+	if len(s.rows) > 0 {
+		text = s.chart().text(colours)
 	}
-	text += s.chart().text(colours) + "\n"
+	notes := ""
 	for _, row := range s.rows {
 		if row.note != "" {
-			text += display.Line(row.workerType) + ": " + display.Line(row.note) + "\n"
+			notes += display.Line(row.workerType) + ": " + display.Line(row.note) + "\n"
 		}
 	}
 	for _, name := range s.cut {
-		text += display.Line(name) + ": only the newest records were read: a shorter --since shows all\n"
+		notes += display.Line(name) + ": only the newest records were read: a shorter --since shows all\n"
 	}
-	if framed && s.warning != "" {
-		text += "warning: " + display.Line(s.warning) + "\n"
+	if notes != "" {
+		text += "\n" + notes
 	}
-	if cost := charges.Text(s.charges); cost != "" {
-		text += "looking at it cost " + cost + "\n"
-	}
-	return strings.TrimRight(text, "\n") + "\n"
+	return s.framed(display.Count(len(s.rows), "worker type"), text, framed)
 }
 
-// writeJSON is never asked for: leasectl inspect slots has the JSON form of slots.
-func (timeline) writeJSON(io.Writer, bool) error { return errors.ErrUnsupported }
+// json is never asked for: leasectl inspect slots has the JSON form of slots.
+func (timeline) json() any { return nil }

@@ -109,7 +109,7 @@ func CheckType(ctx context.Context, l store.Ledger, name string) error {
 		return err
 	}
 	near := 0
-	types.Valid, near = bySimilarity(types.Valid, name)
+	types.Valid, near = BySimilarity(types.Valid, name)
 	try := ""
 	if near > 0 {
 		try = "--worker-type " + types.Valid[0]
@@ -124,7 +124,7 @@ func Beside(ctx context.Context, l store.Ledger, name string) string {
 	if err != nil {
 		return ""
 	}
-	types.Valid, _ = bySimilarity(slices.DeleteFunc(types.Valid, func(other string) bool { return other == name }), name)
+	types.Valid, _ = BySimilarity(slices.DeleteFunc(types.Valid, func(other string) bool { return other == name }), name)
 	return listed(types.Valid)
 }
 
@@ -138,9 +138,9 @@ func listed(names []string) string {
 	return list
 }
 
-// bySimilarity sorts names: those that resemble another first, and the most similar of
+// BySimilarity sorts names: those that resemble another first, and the most similar of
 // these before all. near is how many of them there are.
-func bySimilarity(names []string, other string) (sorted []string, near int) {
+func BySimilarity(names []string, other string) (sorted []string, near int) {
 	distance := func(name string) int {
 		d := edits(strings.ToLower(name), strings.ToLower(other))
 		if d > max(1, len(other)/3) {

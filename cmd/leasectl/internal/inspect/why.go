@@ -7,12 +7,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/slotlease/slotlease/cmd/leasectl/internal/advice"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/charges"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
 	"github.com/slotlease/slotlease/store"
-	"github.com/slotlease/slotlease/workerlease"
 	"github.com/slotlease/slotlease/workerlease/explain"
 )
 
@@ -28,41 +26,34 @@ func Why(ctx context.Context, t storeuri.Target, o Options, q Question, s Screen
 }
 
 func showWhy(ctx context.Context, t storeuri.Target, l store.Ledger, o Options, q Question, s Screen) error {
-	ledger := &charges.Ledger{Ledger: l}
-	return once(o, s, func() (answer, error) {
-		limited, cancel := context.WithTimeout(ctx, o.Timeout)
-		defer cancel()
-		found := answer{store: t.Shown, workerType: o.WorkerType, width: s.width()}
-		err := found.take(limited, ledger, q)
-		found.warning, found.charges = storeuri.Warning(l), ledger.Charges()
-		return found, advice.ForStore(t, err)
+	return once(o, s, lookAtWhy(ctx, t, l, o, q, s.width()))
+}
+
+func lookAtWhy(ctx context.Context, t storeuri.Target, l store.Ledger, o Options, q Question, width int) func() (answer, error) {
+	return glimpses(ctx, t, l, o, func(ctx context.Context, l *charges.Ledger, found *answer) error {
+		found.workerType, found.width = o.WorkerType, width
+		return found.take(ctx, l, q)
 	})
 }
 
 // answer is who had a slot, and why others didn't.
 type answer struct {
 	explain.Explanation
+	glimpse
 
-	at         time.Time // the store's time
-	store      string
 	workerType string
-	instanceID string // "": all
-	roster     bool   // it has workers of the type
-	empty      bool   // there are no records
-	width      int    // of lines for people
-	charges    workerlease.Charges
-	warning    string
+	instanceID string    // "": all
+	roster     bool      // it has workers of the type
+	empty      bool      // there are no records
+	width      int       // of lines for people
+	ahead      time.Time // when the newest record was written, if that is yet to come; else zero
 }
-
-func (a answer) warns() string { return a.warning }
 
 // take asks a ledger.
 func (a *answer) take(ctx context.Context, l *charges.Ledger, q Question) error {
-	stamp, err := l.Now(ctx)
-	if err != nil {
+	if err := a.now(ctx, l); err != nil {
 		return err
 	}
-	a.at = stamp.Time
 	at := q.At.Before(a.at)
 	records, err := recordsAround(ctx, l, a.workerType, at)
 	if err != nil {
@@ -79,12 +70,29 @@ func (a *answer) take(ctx context.Context, l *charges.Ledger, q Question) error 
 	}
 	presences = slices.DeleteFunc(presences, func(p store.Presence) bool { return forgotten(p, a.at) })
 	a.roster, a.empty = len(presences) > 0, len(records) == 0
+	if !a.empty {
+		a.ahead = WrittenAhead(records[0], a.at)
+	}
 	a.Explanation = explain.Explain(explain.Question{At: at, Now: a.at, Records: records, Presences: presences})
 	if q.InstanceID == "" {
 		return nil
 	}
 	a.instanceID = q.InstanceID
 	return a.only(records)
+}
+
+// WrittenAhead is when a record was written by its own times, if those are so far ahead of store time as no worker can have
+// read it: then the store's clock was set back since, or another program wrote the record. Else it is the zero time.
+func WrittenAhead(r store.Record, now time.Time) time.Time {
+	const unsure = 10 * time.Second
+	at := r.ReadAt
+	if r.FixedAt.After(at) {
+		at = r.FixedAt
+	}
+	if r.Defect != "" || !at.After(now.Add(unsure)) {
+		return time.Time{}
+	}
+	return at
 }
 
 // forgotten reports that a worker was last seen so long ago that it isn't shown.
@@ -118,7 +126,7 @@ func (a *answer) only(records []store.Record) error {
 	if len(names) == 0 {
 		return exit.BadUsage("", fmt.Errorf("no such instance %q: no worker of %s is known", a.instanceID, a.workerType))
 	}
-	names, near := bySimilarity(names, a.instanceID)
+	names, near := BySimilarity(names, a.instanceID)
 	try := ""
 	if near > 0 {
 		try = "--instance-id " + names[0]

@@ -39,6 +39,10 @@ func (s saying) whose() string {
 func (a answer) said() (all []saying) {
 	same := map[string]int{}
 	alike := map[explain.Reason]int{}
+	called := map[string]int{}
+	for _, v := range a.Workers {
+		called[nameOf(v)]++
+	}
 	for _, v := range a.Workers {
 		text := a.why(v)
 		key := string(v.Reason) + "\n" + text
@@ -53,7 +57,14 @@ func (a answer) said() (all []saying) {
 			all = append(all, saying{of: v, text: text})
 			alike[v.Reason]++
 		}
-		all[i].names = append(all[i].names, nameOf(v))
+		name, pid := nameOf(v), v.Presence.PID
+		if v.Term != nil && !v.InRoster {
+			pid = v.Term.Record.Worker.PID
+		}
+		if called[name] > 1 && pid != 0 {
+			name += fmt.Sprintf(" (process %d)", pid)
+		}
+		all[i].names = append(all[i].names, name)
 	}
 	return all
 }

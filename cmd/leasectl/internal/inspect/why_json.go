@@ -1,8 +1,6 @@
 package inspect
 
 import (
-	"encoding/json"
-	"io"
 	"strings"
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/charges"
@@ -72,17 +70,19 @@ type Answer struct {
 	Units      *charges.JSON `json:"requestUnits,omitempty"`
 }
 
-func (a answer) writeJSON(w io.Writer, indent bool) error {
+func (a answer) json() any { return a.data() }
+
+func (a answer) data() Answer {
 	out := Answer{
 		StoreTime: store.Format(a.at), Store: a.store, WorkerType: a.workerType, At: jsonTime(a.At), When: a.When,
 		SlotStart: jsonTime(a.Slot.Start), SlotEnd: jsonTime(a.Slot.End), Terms: []Slot{}, Missed: a.GapSlots, MissedFrom: jsonTime(a.Gap.Start), MissedTo: jsonTime(a.Gap.End),
 		Unread: a.Unread, Workers: []Verdict{}, Text: display.Line(strings.Join(a.whoHad(), " ")), Warning: a.warning, Units: charges.ToJSON(a.charges),
 	}
 	if a.Holder != nil {
-		out.Holder = new(slotOf(*a.Holder))
+		out.Holder = new(slotOf(*a.Holder, a.at))
 	}
 	for _, t := range a.Terms {
-		out.Terms = append(out.Terms, slotOf(t))
+		out.Terms = append(out.Terms, slotOf(t, a.at))
 	}
 	for _, c := range a.Nobody {
 		cause := Cause{Reason: c.Reason, Text: display.Line(a.cause(c)), Seq: c.Record.Seq, Workers: c.Workers}
@@ -102,10 +102,5 @@ func (a answer) writeJSON(w io.Writer, indent bool) error {
 		}
 		out.Workers = append(out.Workers, row)
 	}
-	encoder := json.NewEncoder(display.JSONWriter{To: w})
-	encoder.SetEscapeHTML(false)
-	if indent {
-		encoder.SetIndent("", "  ")
-	}
-	return encoder.Encode(out)
+	return out
 }

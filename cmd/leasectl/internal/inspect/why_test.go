@@ -11,7 +11,6 @@ import (
 
 	"github.com/benbjohnson/clock"
 
-	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/testutil/golden"
 	"github.com/slotlease/slotlease/internal/recordtest"
@@ -30,7 +29,7 @@ func whyOf(t *testing.T, l store.Ledger, output, at, instance string) (string, e
 		}
 	}
 	var stdout bytes.Buffer
-	o := Options{WorkerType: "export", Output: output, Timeout: time.Minute}
+	o := Options{WorkerType: "export", JSON: output == "json", Timeout: time.Minute}
 	err := showWhy(t.Context(), storeuri.Target{Scheme: "sqlite", Shown: "sqlite:leases.db"}, l, o, q, Screen{Writer: &stdout})
 	return stdout.String(), err
 }
@@ -78,15 +77,15 @@ func eventful(t *testing.T) *memory.Ledger {
 
 func TestWhySaysWhoHadASlotAndWhyOthersDidNot(t *testing.T) {
 	for name, q := range map[string]struct{ output, at, instance string }{
-		"why-now.text":         {Table, "", ""},
-		"why-now.json":         {JSON, "", ""},
-		"why-past.text":        {Table, "12:11", ""},
-		"why-several.text":     {Table, "12:17:30", ""},
-		"why-paused.text":      {Table, "12:22", "worker-a"},
-		"why-paused.json":      {JSON, "12:22", "worker-a"},
-		"why-unreachable.text": {Table, "12:31:00", "worker-c"},
-		"why-future.text":      {Table, "2026-03-02T12:46:00Z", ""},
-		"why-unread.text":      {Table, "2026-03-01T12:46:00Z", "worker-b"},
+		"why-now.text":         {"", "", ""},
+		"why-now.json":         {"json", "", ""},
+		"why-past.text":        {"", "12:11", ""},
+		"why-several.text":     {"", "12:17:30", ""},
+		"why-paused.text":      {"", "12:22", "worker-a"},
+		"why-paused.json":      {"json", "12:22", "worker-a"},
+		"why-unreachable.text": {"", "12:31:00", "worker-c"},
+		"why-future.text":      {"", "2026-03-02T12:46:00Z", ""},
+		"why-unread.text":      {"", "2026-03-01T12:46:00Z", "worker-b"},
 	} {
 		got, err := whyOf(t, eventful(t), q.output, q.at, q.instance)
 		if err != nil {
@@ -161,7 +160,7 @@ func TestWhyNamesWhatKeepsWorkersFromClaiming(t *testing.T) {
 		"given up": {
 			[]store.Record{failed, released},
 			"",
-			[]string{"Its work failed with exit code 3, and was given up: that was the last attempt."},
+			[]string{"Its work failed with exit code 3, and was given up: that was attempt 1 of 1."},
 			"Nobody",
 		},
 	} {
@@ -181,7 +180,7 @@ func TestWhyNamesWhatKeepsWorkersFromClaiming(t *testing.T) {
 		for _, r := range test.records {
 			l.Put(r)
 		}
-		got, err := whyOf(t, l, Table, "", "")
+		got, err := whyOf(t, l, "", "", "")
 		text := strings.Join(strings.Fields(got), " ")
 		for _, want := range test.want {
 			if err != nil || !strings.Contains(text, want) {
@@ -219,7 +218,7 @@ func TestWhySaysThatTheHolderIsAbsent(t *testing.T) {
 		if err := l.Attend(t.Context(), []store.Presence{p}); err != nil {
 			t.Fatal(err)
 		}
-		got, err := whyOf(t, l, Table, "", "")
+		got, err := whyOf(t, l, "", "", "")
 		if text := strings.Join(strings.Fields(got), " "); err != nil || !strings.Contains(text, test.want) || strings.Contains(text, test.not) {
 			t.Errorf("%s: why = %s, %v, want %q, and no %q", name, got, err, test.want, test.not)
 		}
@@ -227,6 +226,45 @@ func TestWhySaysThatTheHolderIsAbsent(t *testing.T) {
 }
 
 // Of many workers the same is said once.
+// Machines that read one crontab in two time zones have two schedules for a job, before its first run, too.
+func TestWhySaysThatSchedulesDifferBeforeTheFirstRun(t *testing.T) {
+	c := clock.NewMock()
+	c.Set(recordtest.Noon)
+	l := memory.New(memory.Options{Clock: c})
+	worker := func(name, schedule string) store.Presence {
+		return store.Presence{
+			WorkerType: "export", ID: name, InstanceID: name, Phase: store.PhaseCandidate, Schedule: schedule,
+			Since: recordtest.Minutes(-1), Seen: recordtest.Minutes(-1), Next: recordtest.Minutes(1),
+		}
+	}
+	if err := l.Attend(t.Context(), []store.Presence{worker("a", "cron 30 2 * * * Europe/Berlin"), worker("b", "cron 30 2 * * * UTC")}); err != nil {
+		t.Fatal(err)
+	}
+	const want = "The schedules of its workers differ: cron 30 2 * * *, cron 30 2 * * * Europe/Berlin. So each claims slots of its own: " +
+		"give all workers of the type one time zone: CRON_TZ in a crontab, zone in jobs.yaml, --zone."
+	if got, err := whyOf(t, l, "table", "", ""); err != nil || !strings.Contains(strings.Join(strings.Fields(got), " "), want) {
+		t.Errorf("why = %s, %v, want %s", got, err, want)
+	}
+	if err := l.Attend(t.Context(), []store.Presence{worker("b", "cron 30 2 * * * Europe/Berlin")}); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := whyOf(t, l, "table", "", ""); err != nil || strings.Contains(got, "differ") {
+		t.Errorf("why = %s, %v, want no word of schedules", got, err)
+	}
+}
+
+// All that is known of a time before the clock was set back is that it was.
+func TestWhySaysThatTheClockWasSetBack(t *testing.T) {
+	c := clock.NewMock()
+	c.Set(recordtest.Minutes(-120))
+	l := memory.New(memory.Options{Clock: c})
+	l.Put(recordtest.Grant(1, 0, "a"))
+	const want = "by the store's clock, which is yet to come: that was set back since, most likely."
+	if got, err := whyOf(t, l, "table", "", ""); err != nil || !strings.Contains(strings.Join(strings.Fields(got), " "), want) {
+		t.Errorf("why = %s, %v, want %s", got, err, want)
+	}
+}
+
 func TestWhyOfManyWorkersIsShort(t *testing.T) {
 	c := clock.NewMock()
 	c.Set(recordtest.Minutes(6))
@@ -247,7 +285,7 @@ func TestWhyOfManyWorkersIsShort(t *testing.T) {
 	if err := l.Attend(t.Context(), crew); err != nil {
 		t.Fatal(err)
 	}
-	got, err := whyOf(t, l, Table, "", "")
+	got, err := whyOf(t, l, "", "", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -262,29 +300,10 @@ func TestWhyOfManyWorkersIsShort(t *testing.T) {
 			t.Errorf("why of 200 workers =\n%s\nwant %q", got, want)
 		}
 	}
-	text, err := whyOf(t, l, JSON, "", "")
+	text, err := whyOf(t, l, "json", "", "")
 	var answer Answer
 	if err := errors.Join(err, json.Unmarshal([]byte(text), &answer)); err != nil || len(answer.Workers) != 201 {
 		t.Errorf("why has %d workers as JSON, %v, want 201", len(answer.Workers), err)
-	}
-}
-
-func TestWhyOfWhatIsNotThereSaysWhatIs(t *testing.T) {
-	for name, test := range map[string]struct{ instance, want, try string }{
-		"a misspelt one": {"worker-bb", `no such instance "worker-bb": of export are known worker-b, `, "--instance-id worker-b"},
-		"another":        {"quite-different", `no such instance "quite-different": of export are known `, ""},
-	} {
-		_, err := whyOf(t, eventful(t), Table, "", test.instance)
-		e, ok := errors.AsType[*exit.Error](err)
-		if !ok || e.Code != exit.Usage || !strings.HasPrefix(err.Error(), test.want) || e.Try != test.try {
-			t.Errorf("%s: why = %v, want %q, to try %q", name, err, test.want, test.try)
-		}
-	}
-	l := eventful(t)
-	q := Options{WorkerType: "exprot", Output: Table, Timeout: time.Minute}
-	err := showWhy(t.Context(), storeuri.Target{}, l, q, Question{}, Screen{Writer: &bytes.Buffer{}})
-	if e, ok := errors.AsType[*exit.Error](err); !ok || e.Try != "--worker-type export" {
-		t.Errorf("why of another worker type = %v, want one to try", err)
 	}
 }
 
@@ -298,7 +317,7 @@ func TestWhyFindsOldSlots(t *testing.T) {
 		l.Put(recordtest.Grant(int64(n+1), n, fmt.Sprintf("w%d", n%7)))
 	}
 	for _, n := range []int{201, 202, 250, 1000, 1999, 2001, 2899, 2900, 2999, 3000} {
-		got, err := whyOf(t, l, JSON, recordtest.Minutes(float64(5*n)+2.5).Format(time.RFC3339), "")
+		got, err := whyOf(t, l, "json", recordtest.Minutes(float64(5*n)+2.5).Format(time.RFC3339), "")
 		var a Answer
 		if err := errors.Join(err, json.Unmarshal([]byte(got), &a)); err != nil {
 			t.Fatal(err)
@@ -307,7 +326,7 @@ func TestWhyFindsOldSlots(t *testing.T) {
 			t.Errorf("slot %d: why = %s, want that %s had it", n, got, want)
 		}
 	}
-	if got, err := whyOf(t, l, JSON, recordtest.Minutes(500).Format(time.RFC3339), ""); err != nil || !strings.Contains(got, `"unread": true`) {
+	if got, err := whyOf(t, l, "json", recordtest.Minutes(500).Format(time.RFC3339), ""); err != nil || !strings.Contains(got, `"unread": true`) {
 		t.Errorf("why of a slot that was trimmed = %s, %v, want that it is not known", got, err)
 	}
 }
@@ -343,8 +362,36 @@ func TestWhySaysOfWorkThatIsDoneOnlyThat(t *testing.T) {
 	l.Put(a)
 	done := recordtest.Done(a, 2, recordtest.Minutes(5), recordtest.Minutes(1))
 	l.Put(done)
-	got, err := whyOf(t, l, Table, "", "")
+	got, err := whyOf(t, l, "", "", "")
 	if err != nil || !strings.Contains(got, "The work was done at 12:01:00Z") || strings.Contains(got, "had not extended") {
 		t.Errorf("why = %q, %v, want that the work was done, and nothing else", got, err)
+	}
+}
+
+// A lease that lasted to the end of its slot isn't one whose worker fell silent, and neither is what is known of a worker
+// that has not been seen since.
+func TestHowALeaseEndedIsToldByWhatIsKnown(t *testing.T) {
+	l := attended(t)
+	whole, part := recordtest.Grant(1, 4, "worker-d"), recordtest.Part(2, recordtest.Grant(2, 5, "worker-d"), 25, 27)
+	whole.Worker, part.Worker = store.Worker{Host: "vm-4", PID: 7}, store.Worker{Host: "vm-4", PID: 7}
+	for _, r := range []store.Record{whole, part} {
+		r.WorkerType = "export"
+		l.Put(r)
+	}
+	for at, want := range map[string]string{
+		"12:21": "It had the slot. It was last seen at 12:22:30Z, and should have been seen again by 12:27:30Z: it may have died in it, or have lost the store.",
+		"12:26": "Its lease ended at 12:27:00Z: it had not extended it. Its worker fell silent: it died, stood still, or couldn't reach the store.",
+	} {
+		got, err := whyOf(t, l, "", at, "worker-d")
+		if text := strings.Join(strings.Fields(got), " "); err != nil || !strings.Contains(text, want) {
+			t.Errorf("why at %s = %s, %v, want %q", at, got, err, want)
+		}
+	}
+	var stdout bytes.Buffer
+	err := showLedger(t.Context(), storeuri.Target{Scheme: "sqlite", Shown: "sqlite:leases.db"}, l, Options{WorkerType: "export", Last: 9, Timeout: time.Minute}, Screen{Writer: &stdout})
+	for _, want := range []string{" ended\n", " expired  to +2m0s, its worker fell silent\n"} {
+		if err != nil || strings.Count(stdout.String(), want) != 1 {
+			t.Errorf("inspect slots = %s, %v, want one line with %q", stdout.String(), err, want)
+		}
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/slotlease/slotlease/cmd/leasectl/internal/charges"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/advice"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/display"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/table"
 	"github.com/slotlease/slotlease/store"
@@ -18,9 +18,8 @@ import (
 // drawing is the answer in sentences: who had the slot, then each worker.
 func (a answer) drawing(colours, _ bool) string {
 	var b strings.Builder
-	b.WriteString(titled("worker type "+display.Flat(a.workerType), display.Flat(a.store), a.at) + "\n\n")
 	paragraph := func(colour table.Colour, indent, text string) {
-		for i, line := range wrapped(display.Line(text), a.width-len(indent)) {
+		for i, line := range display.Wrapped(display.Line(text), a.width-len(indent)) {
 			if i == 0 {
 				line = table.Paint(colours, colour, line)
 			}
@@ -29,6 +28,13 @@ func (a answer) drawing(colours, _ bool) string {
 	}
 	for _, text := range a.whoHad() {
 		paragraph(table.Plain, "", text)
+	}
+	for _, t := range a.Terms {
+		if text := written(t); text != "" {
+			b.WriteString("\n")
+			paragraph(table.Plain, "", fmt.Sprintf("Its run under %s wrote at its end:", t.Record.InstanceID))
+			b.WriteString(text)
+		}
 	}
 	for _, s := range a.said() {
 		b.WriteString("\n")
@@ -39,36 +45,24 @@ func (a answer) drawing(colours, _ bool) string {
 		b.WriteString("\n")
 		paragraph(table.Faint, "", text)
 	}
-	if cost := charges.Text(a.charges); cost != "" {
-		b.WriteString("\nlooking at it cost " + cost + "\n")
-	}
-	return b.String()
-}
-
-// wrapped are the lines of a text, of at most so many columns but for longer words.
-func wrapped(text string, most int) (lines []string) {
-	line := ""
-	for word := range strings.FieldsSeq(text) {
-		if line != "" && display.Width(line)+1+display.Width(word) > most {
-			lines, line = append(lines, line), ""
-		}
-		line = strings.TrimPrefix(line+" "+word, " ")
-	}
-	return append(lines, line)
+	return a.framed("worker type "+display.Flat(a.workerType), b.String(), false)
 }
 
 func colourOf(v explain.Verdict) table.Colour {
 	switch v.Reason {
 	case explain.Had:
 		return table.Green
-	case explain.Absent, explain.Stopped, explain.Unreachable, explain.Refused, explain.Poisoned:
+	case explain.Absent, explain.Stopped, explain.Unreachable, explain.Refused, explain.Poisoned, explain.WentBack:
 		return table.Red
-	case explain.NotEligible, explain.ClockUnfit, explain.Paused, explain.Drained, explain.Overran, explain.SteppedBack, explain.OtherSchedule, explain.TooLate:
+	case explain.NotEligible, explain.ClockUnfit, explain.Paused, explain.Drained, explain.Overran, explain.StillRunning, explain.SteppedBack, explain.OtherSchedule, explain.TooLate:
 		return table.Yellow
 	default:
 		return table.Cyan
 	}
 }
+
+// matters is never asked: an answer is shown once.
+func (answer) matters(bool) string { return "" }
 
 // nameOf is a worker with its group.
 func nameOf(v explain.Verdict) string {
@@ -91,13 +85,37 @@ func (a answer) slot() string {
 	return fmt.Sprintf("the slot from %s to %s", a.clock(a.Slot.Start), timeStyle{whole: a.Slot.End.Nanosecond() == 0}.text(a.Slot.End, a.Slot.Start))
 }
 
+// apart says that workers which are there have different schedules; it is empty if they don't. With records, each worker
+// is told by those.
+func (a answer) apart() string {
+	var there []store.Presence
+	for _, v := range a.Workers {
+		if v.InRoster && v.Standing.There() {
+			there = append(there, v.Presence)
+		}
+	}
+	names := typeStatus{}.schedules(there, a.at)
+	if len(names) < 2 {
+		return ""
+	}
+	return fmt.Sprintf("The schedules of its workers differ: %s. So each claims slots of its own: %s.", listed(names), advice.OneSchedule(names))
+}
+
 // whoHad are the sentences on who had the slot.
 func (a answer) whoHad() (lines []string) {
 	switch {
 	case a.empty:
-		return []string{"There are no records of this worker type yet: no worker has ever claimed a slot."}
+		lines = []string{"There are no records of this worker type: no worker has claimed a slot yet, or the store has lost them."}
+		if text := a.apart(); text != "" {
+			lines = append(lines, text)
+		}
+		return lines
 	case a.Unread:
-		return []string{fmt.Sprintf("Who had it at %s isn't known: the records of the ledger begin later, or older ones have been trimmed.", a.clock(a.At))}
+		lines = []string{fmt.Sprintf("Who had it at %s isn't known: the records of the ledger begin later, or older ones have been trimmed.", a.clock(a.At))}
+		if !a.ahead.IsZero() {
+			lines = append(lines, fmt.Sprintf("The newest record was written at %s by the store's clock, which is yet to come: that was set back since, most likely. leasectl doctor looks at it.", a.clock(a.ahead)))
+		}
+		return lines
 	case a.Slot.IsZero():
 		lines = []string{fmt.Sprintf("Which slot %s is in isn't known: neither the records nor the roster name a schedule that can be read.", a.clock(a.At))}
 		for _, o := range a.Orders {
@@ -111,41 +129,77 @@ func (a answer) whoHad() (lines []string) {
 	case len(a.Terms) == 0 && a.When == explain.Future:
 		return []string{fmt.Sprintf("Nobody has claimed %s yet. Claims open shortly before it begins, by default 10s, or a quarter of a slot if that is less.", a.slot())}
 	case len(a.Terms) == 0:
-		return a.nobody()
+		return append(a.nobody(), a.elsewhere()...)
+	}
+	if o := a.Terms[0].Order; o != nil && o.Kind == store.OrderTrigger {
+		lines = append(lines, fmt.Sprintf("This run is none of the schedule: it was %s.", a.order(*o)))
 	}
 	for i, t := range a.Terms {
 		lines = append(lines, a.term(t, i == 0))
 	}
-	if a.Holder == nil && a.When != explain.Future {
-		lines = append(lines, fmt.Sprintf("At %s nobody had it.", a.clock(a.At)))
-		for _, o := range a.InForce {
-			switch o.Kind {
-			case store.OrderPause:
-				lines = append(lines, fmt.Sprintf("The worker type %s %s.", a.is(), a.order(o)))
-			case store.OrderDrain:
-				lines = append(lines, a.drained(o))
-			case store.OrderRelease:
-				if of := func(t history.Entry) bool { return t.Record.Claim == o.Target }; slices.ContainsFunc(a.Terms, of) {
-					text := fmt.Sprintf("%s asked its holder at %s to release it", cmp.Or(o.By, "An operator"), a.second(o.At))
-					lines = append(lines, strings.TrimSuffix(text+": "+o.Why, ": ")+".")
-				}
-			case store.OrderPrefer: // It keeps nobody from claiming.
+	lines = append(lines, a.elsewhere()...)
+	if a.Holder == nil && a.When != explain.Future && !a.Done {
+		lines = append(append(lines, fmt.Sprintf("At %s nobody had it.", a.clock(a.At))), a.ordered()...)
+	}
+	return lines
+}
+
+// ordered says which orders kept workers from claiming, or ended a lease.
+func (a answer) ordered() (lines []string) {
+	for _, o := range a.InForce {
+		switch o.Kind {
+		case store.OrderPause:
+			lines = append(lines, fmt.Sprintf("The worker type %s %s.", a.is(), a.order(o)))
+		case store.OrderDrain:
+			lines = append(lines, a.drained(o))
+		case store.OrderRelease:
+			if of := func(t history.Entry) bool { return t.Record.Claim == o.Target }; slices.ContainsFunc(a.Terms, of) {
+				text := fmt.Sprintf("%s asked its holder at %s to release it", cmp.Or(o.By, "An operator"), a.second(o.At))
+				lines = append(lines, strings.TrimSuffix(text+": "+o.Why, ": ")+".")
 			}
+		case store.OrderPrefer, store.OrderTrigger: // These keep nobody from claiming.
 		}
 	}
 	return lines
 }
 
+// elsewhere says who held the lease for another slot at the time that is asked about.
+func (a answer) elsewhere() []string {
+	h := a.Holder
+	if h == nil || h.Slot == a.Slot || a.Skipped != nil {
+		return nil
+	}
+	return []string{fmt.Sprintf("At %s %s had the lease for the job of the slot from %s, late.", a.clock(a.At), holderOf(*h), a.clock(h.Slot.Start))}
+}
+
+// running says who ran the job of which slot, and since when.
+func (a answer) running(of history.Entry) string {
+	who, verb := holderOf(of), "ran"
+	if host := of.Record.Worker.Host; host != "" {
+		who += " on host " + host
+	}
+	if a.When == explain.Now && a.Holder != nil {
+		verb = "runs"
+	}
+	if of.Record.Triggered() {
+		return fmt.Sprintf("%s still %s what a trigger of %s asked for, since %s.", who, verb, a.second(of.RunsFor.Start), a.second(of.RunsSince))
+	}
+	return fmt.Sprintf("%s still %s the job of the slot from %s, since %s.", who, verb, a.clock(of.RunsFor.Start), a.second(of.RunsSince))
+}
+
 // term says who had a slot, since when, and how that ended.
 func (a answer) term(t history.Entry, first bool) string {
 	verb, holder, slot := "had", t.Record.InstanceID, a.slot()
+	if a.Triggered {
+		slot = "the run"
+	}
 	if t.Record.Group != "" {
 		holder = fmt.Sprintf("Group %s (%s)", t.Record.Group, t.Record.InstanceID)
 	}
 	switch {
 	case t.State == history.Upcoming:
 		verb = "has claimed"
-	case t.InForce(a.at):
+	case t.Holds(a.at):
 		verb = "has"
 	}
 	if !first {
@@ -153,6 +207,10 @@ func (a answer) term(t history.Entry, first bool) string {
 	}
 	text := fmt.Sprintf("%s %s %s, with priority %d.", holder, verb, slot, t.Record.Priority)
 	switch late := t.Late(); {
+	case t.CaughtUp():
+		text += fmt.Sprintf(" It was late: the slot was over, and it had it from %s.", a.clock(t.Window.Start))
+	case a.Triggered:
+		text += fmt.Sprintf(" It began at %s.", a.clock(t.Window.Start))
 	case t.Takeover:
 		text += fmt.Sprintf(" It took over what was left of it, from %s.", a.clock(t.Window.Start))
 	case t.Record.Token < t.Slot.Start.UnixMilli():
@@ -164,6 +222,9 @@ func (a answer) term(t history.Entry, first bool) string {
 	case late > 0:
 		text += fmt.Sprintf(" It had it from %s.", a.clock(t.Window.Start))
 	}
+	if ours, differs := history.OtherSlot(t.Record); differs {
+		text += fmt.Sprintf(" By the tz database of this program, its schedule, %q, has the slot from %s to %s: the releases of the two differ.", t.Record.Schedule, a.clock(ours.Start), a.clock(ours.End))
+	}
 	return text + a.ending(t)
 }
 
@@ -174,32 +235,53 @@ func (a answer) ending(t history.Entry) (text string) {
 		text = fmt.Sprintf(" An operator ended its lease at %s.", a.clock(t.OverriddenAt))
 	case !t.ReleasedAt.IsZero() && t.State == history.Upcoming, !t.ReleasedAt.IsZero() && !t.ReleasedAt.After(t.Window.Start.Add(time.Millisecond)):
 		text = " It gave it back before it began."
+	case t.Unbegun:
+		text = " It began nothing: it learned too late that it had it, or could not begin."
 	case !t.ReleasedAt.IsZero():
 		text = fmt.Sprintf(" It gave back the rest at %s.", a.clock(t.ReleasedAt))
-	case t.InForce(a.at) && !a.at.Before(t.Window.Start):
+	case t.Holds(a.at):
 		text = fmt.Sprintf(" Its lease lasts until %s.", a.clock(t.Window.End))
 	case t.Window.End.Before(t.Slot.End) && t.State != history.Done: // Who is done extends no more.
 		text = fmt.Sprintf(" Its lease ended at %s: it had not extended it.", a.clock(t.Window.End))
+	case t.State == history.Expired:
+		text = " It had it to its end."
 	}
-	switch {
-	case t.OutcomeKnown && t.Outcome.Result == store.Failed && t.Outcome.Exited:
-		text += fmt.Sprintf(" Its work failed with exit code %d%s.", t.Outcome.ExitCode, givenUp(t.Outcome))
-	case t.OutcomeKnown && t.Outcome.Result == store.Failed && t.Outcome.Error == "":
-		text += " Its work failed" + givenUp(t.Outcome) + "."
-	case t.OutcomeKnown && t.Outcome.Result == store.Failed:
-		text += " Its work failed" + givenUp(t.Outcome) + ": " + strings.TrimSuffix(t.Outcome.Error, ".") + "."
-	case t.State == history.Done && !t.DoneAt.IsZero():
-		text += fmt.Sprintf(" The work was done at %s.", a.clock(t.DoneAt))
-	case t.State == history.Done:
-		text += " The work is done."
+	if over := t.Overran(a.at); over > 0 {
+		text += fmt.Sprintf(" Its job ran on after its slot, for %s.", brief(over.Round(time.Second)))
 	}
-	return text
+	return text + a.work(t)
 }
 
-// givenUp says of failed work that nobody tries it again.
-func givenUp(o store.Outcome) string {
-	if o.GivenUp {
-		return ", and was given up: that was the last attempt"
+// work says what came of the work of a slot.
+func (a answer) work(t history.Entry) string {
+	failed, givenUp := t.OutcomeKnown && t.Outcome.Result == store.Failed, ""
+	if t.Outcome.GivenUp {
+		givenUp = ", and was given up: that was the last attempt"
+		if t.Outcome.Attempt > 0 {
+			givenUp = ", and was given up: that was " + attemptOf(t.Outcome)
+		}
+	}
+	switch {
+	case t.Cause == store.WorkerDied:
+		return " Its worker died, without a word on its work" + givenUp + "."
+	case t.Silent():
+		return " Its worker fell silent: it died, stood still, or couldn't reach the store."
+	case t.OutcomeKnown && t.Cause != "":
+		after := ""
+		if took, ok := t.Outcome.Took(); ok {
+			after = " after " + brief(took)
+		}
+		return fmt.Sprintf(" Its work failed: %s%s%s.", t.Cause, after, givenUp)
+	case failed && t.Outcome.Exited:
+		return fmt.Sprintf(" Its work failed with exit code %d%s.", t.Outcome.ExitCode, givenUp)
+	case failed && t.Outcome.Error == "":
+		return " Its work failed" + givenUp + "."
+	case failed:
+		return " Its work failed" + givenUp + ": " + strings.TrimSuffix(t.Outcome.Error, ".") + "."
+	case t.State == history.Done && !t.DoneAt.IsZero():
+		return fmt.Sprintf(" The work was done at %s.", a.clock(t.DoneAt))
+	case t.State == history.Done:
+		return " The work is done."
 	}
 	return ""
 }
@@ -224,15 +306,30 @@ func (a answer) nobody() (lines []string) {
 	return lines
 }
 
+// causes are the reasons why nobody had a slot that need no more than the names of the workers that say so.
+var causes = map[explain.Reason]string{
+	explain.WentBack:    "The store had lost records, or might have, and another worker might still have worked by them.",
+	explain.Unreachable: "The store could not be reached, says WHO.",
+	explain.Refused:     "The store refused claims, says WHO.",
+	explain.Overran:     "The code of WHO had not returned from an earlier slot.",
+	explain.ClockUnfit:  "WHO didn't know the store's time.",
+	explain.NotEligible: "WHO found itself not eligible.",
+	explain.TooLate:     "WHO came too late, or was paused.",
+	explain.NobodyThere: "No worker of the roster was there in time.",
+}
+
 // cause is a reason why nobody had the slot, in words.
 func (a answer) cause(c explain.Cause) string {
 	who := listed(c.Workers)
 	switch c.Reason {
 	case explain.Paused:
+		verb := "was"
 		if a.When == explain.Now {
-			return "The worker type is " + a.order(*c.Order) + "."
+			verb = "is"
 		}
-		return "The worker type was " + a.order(*c.Order) + "."
+		return "The worker type " + verb + " " + a.order(*c.Order) + "."
+	case explain.StillRunning:
+		return a.running(*a.Skipped)
 	case explain.Poisoned:
 		if c.Record.Seq != 0 {
 			text := fmt.Sprintf("Record %d kept workers from claiming: %s.", c.Record.Seq, c.Detail)
@@ -242,27 +339,14 @@ func (a answer) cause(c explain.Cause) string {
 			return text
 		}
 		return fmt.Sprintf("A record that can't be obeyed kept %s from claiming.", who)
-	case explain.Unreachable:
-		return fmt.Sprintf("The store could not be reached, says %s.", who)
-	case explain.Refused:
-		return fmt.Sprintf("The store refused claims, says %s.", who)
-	case explain.Overran:
-		return fmt.Sprintf("The code of %s had not returned from an earlier slot.", who)
-	case explain.ClockUnfit:
-		return fmt.Sprintf("%s didn't know the store's time.", who)
-	case explain.NotEligible:
-		return fmt.Sprintf("%s found itself not eligible.", who)
-	case explain.TooLate:
-		return fmt.Sprintf("%s came too late, or was paused.", who)
 	case explain.Drained:
 		if c.Order == nil {
 			return fmt.Sprintf("The host of %s %s drained.", who, a.is())
 		}
 		return a.drained(*c.Order) + fmt.Sprintf(" It kept %s from claiming.", who)
-	case explain.NobodyThere:
-		return fmt.Sprintf("No worker of the roster %s there.", a.is())
 	default:
-		return "Why isn't known: neither the records nor the roster say."
+		text := cmp.Or(causes[c.Reason], "Why isn't known: neither the records nor the roster say.")
+		return strings.ReplaceAll(text, "WHO", who)
 	}
 }
 
@@ -290,6 +374,8 @@ func (a answer) order(o store.Order) (text string) {
 		text = "told to drain host " + o.Target
 	case store.OrderRelease:
 		text = "told to release"
+	case store.OrderTrigger:
+		text = "asked for"
 	default:
 		text = string(o.Kind)
 	}

@@ -1,10 +1,11 @@
 package inspect
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
-	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/display"
 	"github.com/slotlease/slotlease/workerlease"
 	"github.com/slotlease/slotlease/workerlease/explain"
 	"github.com/slotlease/slotlease/workerlease/history"
@@ -22,7 +23,7 @@ func (a answer) why(v explain.Verdict) string {
 // winner names the worker to which the others lost, with its priority.
 func (a answer) winner() (name string, priority int) {
 	e := a.Holder
-	if e == nil && len(a.Terms) > 0 {
+	if (e == nil || e.Slot != a.Slot) && len(a.Terms) > 0 {
 		e = &a.Terms[0]
 	}
 	if e == nil {
@@ -31,71 +32,49 @@ func (a answer) winner() (name string, priority int) {
 	return holderOf(*e), e.Record.Priority
 }
 
+// plainly are the reasons that need no more words.
+var plainly = map[explain.Reason]string{
+	explain.Overran:     "Its code had not returned from an earlier slot, so that it claimed nothing.",
+	explain.Unreachable: "It couldn't reach the store in time.",
+	explain.WentBack:    "The store had lost records that it had read, or might have lost some, and another worker might still have worked by them.",
+	explain.TooLate:     "Too little was left of the slot for it, or its process was paused.",
+}
+
+// reason is why a worker did or didn't get the slot.
 func (a answer) reason(v explain.Verdict) string {
-	p, past := v.Presence, a.When == explain.Past
-	is, has, isnt, winner, its := "is", "has", "isn't", "", 0
-	if past {
+	p, is, has, isnt := v.Presence, "is", "has", "isn't"
+	if a.When == explain.Past {
 		is, has, isnt = "was", "had", "wasn't"
-	}
-	winner, its = a.winner()
-	own := fmt.Sprintf("Its priority is %d", p.Effective)
-	if p.Effective != p.Priority {
-		own += fmt.Sprintf(" at present, not its own %d", p.Priority)
-		if p.Why != "" {
-			own += ", because " + strings.TrimSuffix(p.Why, ".")
-		}
 	}
 	switch v.Reason {
 	case explain.Had:
 		return a.had(v)
-	case explain.HigherPriority:
-		return fmt.Sprintf("%s; %s claimed with %d, and the lower number goes first.", own, winner, its)
-	case explain.SamePriority:
-		if v.Before {
-			return fmt.Sprintf("%s, as that of %s, which had the slot before: by default it goes first among equals.", own, winner)
-		}
-		return fmt.Sprintf("%s, as that of %s, which came first: among equals chance decides, unless one had the slot before.", own, winner)
-	case explain.LateInTurn:
-		text := fmt.Sprintf("%s, and that of %s %d: its turn came first, and it did not claim in it.", own, winner, its)
-		if p.Seen.Before(a.Slot.Start) {
-			return text + fmt.Sprintf(" It was last seen at %s, before the slot began: it may have died since.", a.second(p.Seen))
-		}
-		return text + " Why isn't known: the ledger keeps no claims of those that lose."
-	case explain.Continued:
-		return fmt.Sprintf("The lease of %s went on from the slot before, so that there was nothing to claim.", winner)
+	case explain.HigherPriority, explain.SamePriority, explain.LateInTurn, explain.Continued, explain.Contends:
+		return a.turn(v)
+	case explain.Paused, explain.Drained, explain.Preferred:
+		return a.byOrder(v, is)
 	case explain.NotEligible:
 		return fmt.Sprintf("It %s not eligible: %s.", is, strings.TrimSuffix(v.Detail, "."))
 	case explain.ClockUnfit:
-		return a.clockUnfit(v, past)
+		return a.clockUnfit(v)
 	case explain.Absent:
 		return fmt.Sprintf("It %s absent: it was last seen at %s, and should have been seen again by %s. It died, or couldn't reach the store.", is, a.second(p.Seen), a.second(p.Next))
 	case explain.Stopped:
 		return fmt.Sprintf("It had stopped at %s.", a.second(p.Seen))
 	case explain.NotStarted:
-		return fmt.Sprintf("It had not started when the slot was decided: it began at %s. By default a worker waits for the next slot.", a.second(p.Since))
-	case explain.Paused:
-		if v.Order == nil {
-			return "The worker type " + is + " paused."
+		if v.Detail != "" {
+			return fmt.Sprintf("It had not started when the slot was decided: it joined at %s, and found that %s.", a.second(p.Since), v.Detail)
 		}
-		return "The worker type " + is + " " + a.order(*v.Order) + "."
-	case explain.Drained:
-		if v.Order == nil {
-			return "Its host " + is + " drained, as an operator ordered."
+		return fmt.Sprintf("It had not started when the slot was decided: it began at %s. Plain workers wait for the next slot then, and a job begins only within its --start-within.", a.second(p.Since))
+	case explain.StillRunning:
+		if v.InstanceID == a.Skipped.Record.InstanceID {
+			return "Its job still ran for an earlier slot, so that nobody begins this one."
 		}
-		return "Its host " + strings.TrimPrefix(a.drained(*v.Order), "Host ")
-	case explain.Preferred:
-		if v.Order == nil {
-			return "An operator ordered that: " + v.Detail + "."
-		}
-		return "The worker type " + is + " " + a.order(*v.Order) + "."
-	case explain.Overran:
-		return "Its code had not returned from an earlier slot, so that it claimed nothing."
+		return "Nobody begins it, because " + a.running(*a.Skipped)
 	case explain.SteppedBack:
-		return fmt.Sprintf("It stepped back, so that others went first until %s: its code had failed in %s in a row.", a.second(p.StepsBackUntil), counted(p.Failures, "slot"))
+		return fmt.Sprintf("It stepped back, so that others went first until %s: its code had failed in %s in a row.", a.second(p.StepsBackUntil), display.Count(p.Failures, "slot"))
 	case explain.OtherSchedule:
-		return fmt.Sprintf("It %s another schedule, %q, which has no such slot. Give all workers of the type one.", has, v.Detail)
-	case explain.Unreachable:
-		return "It couldn't reach the store in time."
+		return fmt.Sprintf("It %s another schedule, %q, which has no such slot. Give all workers of the type one schedule, and one time zone.", has, v.Detail)
 	case explain.Refused:
 		return "The store refused its claim: " + v.Detail + "."
 	case explain.Poisoned:
@@ -103,24 +82,70 @@ func (a answer) reason(v explain.Verdict) string {
 			return "The newest record couldn't be obeyed."
 		}
 		return "The newest record couldn't be obeyed: " + v.Detail + "."
-	case explain.TooLate:
-		return "Too little was left of the slot for it, or its process was paused."
-	case explain.Contends:
-		return fmt.Sprintf("It contends for it. %s.", own)
-	case explain.NobodyThere, explain.Unknown:
+	default:
+		return cmp.Or(plainly[v.Reason], a.noIdea(v, isnt))
 	}
-	return a.noIdea(v, isnt)
+}
+
+// turn says how the turn of a worker came out, by its priority.
+func (a answer) turn(v explain.Verdict) string {
+	p := v.Presence
+	winner, its := a.winner()
+	own := fmt.Sprintf("Its priority is %d", p.Effective)
+	if p.Effective != p.Priority {
+		own += fmt.Sprintf(" at present, not its own %d", p.Priority)
+		if p.Why != "" {
+			own += ", because " + strings.TrimSuffix(p.Why, ".")
+		}
+	}
+	switch {
+	case v.Reason == explain.HigherPriority:
+		return fmt.Sprintf("%s; %s claimed with %d, and the lower number goes first.", own, winner, its)
+	case v.Reason == explain.SamePriority && v.Before:
+		return fmt.Sprintf("%s, as that of %s, which had the slot before: by default it goes first among equals.", own, winner)
+	case v.Reason == explain.SamePriority:
+		return fmt.Sprintf("%s, as that of %s, which came first: among equals chance decides, unless one had the slot before.", own, winner)
+	case v.Reason == explain.Continued:
+		return fmt.Sprintf("The lease of %s went on from the slot before, so that there was nothing to claim.", winner)
+	case v.Reason == explain.Contends:
+		return fmt.Sprintf("It contends for it. %s.", own)
+	}
+	text := fmt.Sprintf("%s, and that of %s %d: its turn came first, and it did not claim in it.", own, winner, its)
+	if p.Seen.Before(a.Slot.Start) {
+		return text + fmt.Sprintf(" It was last seen at %s, before the slot began: it may have died since.", a.second(p.Seen))
+	}
+	return text + " Why isn't known: the ledger keeps no claims of those that lose."
+}
+
+// byOrder says which order of an operator kept a worker from the slot.
+func (a answer) byOrder(v explain.Verdict, is string) string {
+	switch {
+	case v.Reason == explain.Drained && v.Order == nil:
+		return "Its host " + is + " drained, as an operator ordered."
+	case v.Reason == explain.Drained:
+		return "Its host " + strings.TrimPrefix(a.drained(*v.Order), "Host ")
+	case v.Order != nil:
+		return "The worker type " + is + " " + a.order(*v.Order) + "."
+	case v.Reason == explain.Preferred:
+		return "An operator ordered that: " + v.Detail + "."
+	}
+	return "The worker type " + is + " paused."
 }
 
 // clockUnfit says that a worker didn't know the time.
-func (a answer) clockUnfit(v explain.Verdict, past bool) string {
-	switch {
-	case v.Detail != "":
-		return "Its time was in question: " + v.Detail + "."
-	case past:
-		return fmt.Sprintf("It knew the store's time too inexactly for this slot: ±%s.", brief(v.Presence.Uncertainty))
+func (a answer) clockUnfit(v explain.Verdict) string {
+	p, text := v.Presence, "Its time was in question: "+v.Detail+"."
+	if v.Detail == "" {
+		knows := "knows"
+		if a.When == explain.Past {
+			knows = "knew"
+		}
+		text = fmt.Sprintf("It %s the store's time too inexactly for this slot: ±%s.", knows, brief(p.Uncertainty))
 	}
-	return fmt.Sprintf("It knows the store's time too inexactly for this slot: ±%s.", brief(v.Presence.Uncertainty))
+	if p.Host != "" {
+		text += fmt.Sprintf(" By its newest word, the time of day of its host %s is %s.", p.Host, way(p.Offset))
+	}
+	return text
 }
 
 // had says what a worker had of the slot.
@@ -129,20 +154,27 @@ func (a answer) had(v explain.Verdict) string {
 	switch {
 	case a.When == explain.Future:
 		have = "has claimed"
-	case a.Holder != nil && v.Term == a.Holder && a.When == explain.Now:
+	case a.Holder != nil && v.Term == a.Holder && a.Holder.Holds(a.at):
 		have = "has"
 	}
-	text := fmt.Sprintf("It %s the slot.", have)
+	who, what := "It", "slot"
 	if v.Group != "" {
-		text = fmt.Sprintf("Its group %s the slot.", have)
+		who = "Its group"
 	}
+	if a.Triggered {
+		what = "run"
+	}
+	text := fmt.Sprintf("%s %s the %s.", who, have, what)
 	if !v.InRoster {
 		text += " It isn't in the roster: it keeps none there, or has stopped since."
 	}
 	// Of a group, another member may hold.
-	if p := v.Presence; have == "has" && v.Group == "" && v.InRoster && p.Phase != store.PhaseStopped && !workerlease.IsPresent(p, a.at) {
+	if p := v.Presence; have == "has" && v.Group == "" && v.Standing == workerlease.Gone {
 		text += fmt.Sprintf(" It is absent: it was last seen at %s, and should have been seen again by %s. It died, or can't reach the store."+
 			" If it died, leasectl release --force ends its lease, which otherwise lasts until %s.", a.second(p.Seen), a.second(p.Next), a.clock(v.Term.Window.End))
+	}
+	if p := v.Presence; have == "had" && v.InRoster && v.Group == "" && v.Standing == workerlease.Gone && v.Term.State == history.Expired && p.Seen.Before(v.Term.Window.End) {
+		text += fmt.Sprintf(" It was last seen at %s, and should have been seen again by %s: it may have died in it, or have lost the store.", a.second(p.Seen), a.second(p.Next))
 	}
 	return text
 }

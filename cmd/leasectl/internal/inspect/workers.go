@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/slotlease/slotlease/cmd/leasectl/internal/advice"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/charges"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/display"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
@@ -24,41 +23,39 @@ func Workers(ctx context.Context, t storeuri.Target, o Options, s Screen) error 
 
 // showWorkers shows the workers in the roster of a ledger.
 func showWorkers(ctx context.Context, t storeuri.Target, l store.Ledger, o Options, s Screen) error {
-	ledger := &charges.Ledger{Ledger: l}
-	client := workerlease.NewClient(ledger, workerlease.ClientOptions{})
-	look := func() (crew, error) {
-		limited, cancel := context.WithTimeout(ctx, o.Timeout)
-		defer cancel()
-		found := crew{store: t.Shown, workerType: o.WorkerType}
-		stamp, err := ledger.Now(limited)
-		if err == nil {
-			found.at = stamp.Time
-			found.workers, err = client.Candidates(limited, o.WorkerType)
-		}
-		if err == nil {
-			err = found.findHolders(limited, ledger)
-		}
-		if err == nil && o.WorkerType != "" && len(found.workers) == 0 {
-			err = CheckType(limited, ledger, o.WorkerType)
-		}
-		found.warning, found.charges = storeuri.Warning(l), ledger.Charges()
-		return found, advice.ForStore(t, err)
-	}
-	return glance(ctx, o, s, look)
+	return glance(ctx, o, s, lookAtWorkers(ctx, t, l, o))
+}
+
+func lookAtWorkers(ctx context.Context, t storeuri.Target, l store.Ledger, o Options) func() (crew, error) {
+	return glimpses(ctx, t, l, o, func(ctx context.Context, l *charges.Ledger, found *crew) error {
+		found.workerType = o.WorkerType
+		return found.take(ctx, l)
+	})
 }
 
 // crew are the workers at a moment.
 type crew struct {
-	at         time.Time
-	store      string
+	glimpse
+
 	workerType string // "": all
 	workers    []workerlease.Candidate
 	absent     []store.Record // grants in force to workers that aren't in the roster
-	charges    workerlease.Charges
-	warning    string
 }
 
-func (c crew) warns() string { return c.warning }
+// take reads the roster of a ledger.
+func (c *crew) take(ctx context.Context, l *charges.Ledger) error {
+	err := c.now(ctx, l)
+	if err != nil {
+		return err
+	}
+	if c.workers, err = workerlease.NewClient(l, workerlease.ClientOptions{}).Candidates(ctx, c.workerType); err != nil {
+		return err
+	}
+	if err := c.findHolders(ctx, l); err != nil || c.workerType == "" || len(c.workers) > 0 {
+		return err
+	}
+	return CheckType(ctx, l, c.workerType)
+}
 
 // findHolders finds the holders that aren't in the roster: of an earlier version, or without one.
 func (c *crew) findHolders(ctx context.Context, l store.Ledger) error {
@@ -79,10 +76,8 @@ func (c *crew) findHolders(ctx context.Context, l store.Ledger) error {
 		if err != nil {
 			return err
 		}
-		for _, e := range history.Read(records, c.at, nil) {
-			if e.State == history.Held || e.State == history.Failed && e.InForce(c.at) {
-				c.absent = append(c.absent, e.Record)
-			}
+		if e, held := history.Holder(history.Read(records, c.at, nil), c.at); held {
+			c.absent = append(c.absent, e.Record)
 		}
 	}
 	return nil
@@ -101,40 +96,12 @@ func (c crew) absentText() (text string) {
 }
 
 // matters is what of the workers is printed again if it changes.
-func (c crew) matters() string {
+func (c crew) matters(bool) string {
 	now := c.absentText()
 	for _, w := range c.workers {
-		now += fmt.Sprintln(w.WorkerType, w.ID, stateOf(w), w.Effective, w.Why, w.Ineligible, w.Missed, w.Failures)
+		now += fmt.Sprintln(w.WorkerType, w.ID, string(w.Standing), w.Effective, w.Why, w.Ineligible, w.Missed, w.Failures)
 	}
 	return now
-}
-
-// The states of a worker, besides the phases.
-const (
-	holds      = "holds"
-	ineligible = "not eligible"
-	gone       = "gone"
-)
-
-// stateOf is what matters most of a worker.
-func stateOf(w workerlease.Candidate) string {
-	switch {
-	case w.Phase == store.PhaseStopped:
-		return string(w.Phase)
-	case !w.Present:
-		return gone
-	case w.Holds:
-		return holds
-	case w.Ineligible != "":
-		return ineligible
-	}
-	switch w.Phase {
-	case store.PhaseHolder:
-		return string(store.PhaseCandidate) // Its lease has ended since.
-	case store.PhaseCandidate, store.PhaseStandby, store.PhaseStepping, store.PhaseStopped:
-		return string(w.Phase)
-	}
-	return fmt.Sprintf("%q", w.Phase) // It is of another version or program, which may call it "holds".
 }
 
 // noteOf is why a worker is in its state, and what sets it apart.
@@ -145,8 +112,16 @@ func noteOfWorker(w workerlease.Candidate, at time.Time) string {
 			notes = append(notes, text)
 		}
 	}
-	if w.Holds && !w.Present && w.Phase != store.PhaseStopped {
-		add("its lease is in force")
+	if w.Standing == workerlease.Gone {
+		switch { // SEEN says how long ago it was seen.
+		case at.After(w.Next):
+			add("overdue by " + brief(max(at.Sub(w.Next).Truncate(time.Second), time.Second)))
+		case workerlease.IsPresent(w.Presence, at):
+			add("fell silent at the end of its lease")
+		}
+		if w.Holds {
+			add("its lease is in force")
+		}
 	}
 	add(w.Ineligible)
 	back := w.StepsBackUntil.After(at)
@@ -181,8 +156,8 @@ func sortedLabels(labels map[string]string) (names []string) {
 	return names
 }
 
-var workerColours = map[string]table.Colour{
-	holds: table.Green, ineligible: table.Yellow, gone: table.Red, string(store.PhaseStepping): table.Yellow, string(store.PhaseStopped): table.Faint,
+var workerColours = map[workerlease.Standing]table.Colour{
+	workerlease.Holds: table.Green, workerlease.Unfit: table.Yellow, workerlease.Gone: table.Red, workerlease.Steps: table.Yellow, workerlease.Left: table.Faint,
 }
 
 // drawing is the table with its title.
@@ -192,23 +167,15 @@ func (c crew) drawing(colours, framed bool) string {
 		text = strings.Join(table.Lines(c.rows(), nil, colours), "\n") + "\n"
 	}
 	text += c.absentText()
-	if framed && c.warning != "" {
-		text += "\nwarning: " + display.Line(c.warning) + "\n"
-	}
-	if cost := charges.Text(c.charges); cost != "" {
-		text += "\nlooking at it cost " + cost + "\n"
-	}
 	subject := "workers of all types"
 	if c.workerType != "" {
 		subject = "workers of " + display.Flat(c.workerType)
 	}
-	return titled(subject, display.Flat(c.store), c.at) + "\n\n" + text
+	return c.framed(subject, text, framed)
 }
 
 // rows are those of the table. Columns without anything to show are left out.
 func (c crew) rows() [][]table.Cell {
-	head := []string{"WORKER TYPE", "INSTANCE", "HOST", "STATE", "PRIO", "SCORE", "CLOCK", "SEEN", "NOTE"}
-	shown := make([]bool, len(head))
 	var texts [][]string
 	for _, w := range c.workers {
 		priority := fmt.Sprint(w.Priority)
@@ -219,36 +186,21 @@ func (c crew) rows() [][]table.Cell {
 		if w.Score != nil {
 			score = fmt.Sprintf("%.2f", *w.Score)
 		}
-		row := []string{w.WorkerType, w.InstanceID, w.Host, stateOf(w), priority, score, clockOf(w), ago(c.at.Sub(w.Seen)), noteOfWorker(w, c.at)}
-		for i, text := range row {
-			shown[i] = shown[i] || text != ""
-		}
-		texts = append(texts, row)
+		texts = append(texts, []string{w.WorkerType, w.InstanceID, w.Host, string(w.Standing), priority, score, clockOf(w), ago(c.at.Sub(w.Seen)), jobText(w.Job), noteOfWorker(w, c.at)})
 	}
-	shown[0] = c.workerType == ""
 	elsewhere := func(w workerlease.Candidate) bool { return w.Host != c.workers[0].Host }
-	shown[2] = slices.ContainsFunc(c.workers, elsewhere)
-	rows := make([][]table.Cell, len(texts)+1)
-	for i, name := range head {
-		if !shown[i] {
-			continue
-		}
-		right := name == "SCORE" || name == "CLOCK" || name == "SEEN"
-		rows[0] = append(rows[0], table.Cell{Text: name, Colour: table.Faint, Right: right})
-		for n, row := range texts {
-			cell := table.Cell{Text: display.Clip(display.Line(row[i]), mostColumns), Right: right}
-			switch {
-			case name == "STATE":
-				cell.Colour = workerColours[row[i]]
-			case name == "NOTE":
-				cell.Colour = table.Faint
-			case cell.Text == "":
-				cell.Text = table.None
-			}
-			rows[n+1] = append(rows[n+1], cell)
-		}
-	}
-	return rows
+	return grid([]column{
+		{name: "WORKER TYPE", hidden: c.workerType != ""},
+		{name: "INSTANCE"},
+		{name: "HOST", hidden: !slices.ContainsFunc(c.workers, elsewhere)},
+		{name: "STATE", colour: func(_ int, state string) table.Colour { return workerColours[workerlease.Standing(state)] }},
+		{name: "PRIO"},
+		{name: "SCORE", right: true},
+		{name: "CLOCK", right: true},
+		{name: "SEEN", right: true},
+		{name: "JOB"},
+		{name: "NOTE", colour: always(table.Faint), blank: true},
+	}, texts)
 }
 
 // clockOf is how far a worker's time of day is from store time.

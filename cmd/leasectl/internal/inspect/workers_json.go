@@ -1,11 +1,7 @@
 package inspect
 
 import (
-	"encoding/json"
-	"io"
-
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/charges"
-	"github.com/slotlease/slotlease/cmd/leasectl/internal/display"
 	"github.com/slotlease/slotlease/store"
 )
 
@@ -32,9 +28,11 @@ type Worker struct {
 	PID            int               `json:"pid,omitempty"`
 	Version        string            `json:"version,omitempty"`
 	Schedule       string            `json:"schedule,omitempty"`
+	Job            *JobTimes         `json:"job,omitempty"`
 	Labels         map[string]string `json:"labels,omitempty"`
 	Since          string            `json:"since,omitempty"`
 	Seen           string            `json:"seen,omitempty"`
+	Next           string            `json:"next,omitempty"`
 }
 
 // Absent is a holder that isn't in the roster. Its names don't change.
@@ -54,28 +52,25 @@ type Crew struct {
 	Units     *charges.JSON `json:"requestUnits,omitempty"`
 }
 
-func (c crew) writeJSON(w io.Writer, indent bool) error {
+func (c crew) json() any { return c.data() }
+
+func (c crew) data() Crew {
 	out := Crew{StoreTime: store.Format(c.at), Store: c.store, Workers: []Worker{}, Warning: c.warning, Units: charges.ToJSON(c.charges)}
 	for _, each := range c.workers {
 		if each.Holds {
 			each.Missed = "" // It has won a slot since it wrote that.
 		}
 		out.Workers = append(out.Workers, Worker{
-			WorkerType: each.WorkerType, InstanceID: each.InstanceID, Group: each.Group, State: stateOf(each), Holds: each.Holds, Present: each.Present,
+			WorkerType: each.WorkerType, InstanceID: each.InstanceID, Group: each.Group, State: string(each.Standing), Holds: each.Holds, Present: each.Present,
 			Eligible: each.Ineligible == "", Ineligible: each.Ineligible, Score: each.Score, Priority: each.Priority, Effective: each.Effective, Why: each.Why,
 			Missed: each.Missed, Failures: each.Failures, StepsBackUntil: jsonTime(each.StepsBackUntil),
 			OffsetMs: float64(each.Offset.Microseconds()) / 1000, UncertaintyMs: float64(each.Uncertainty.Microseconds()) / 1000,
-			Host: each.Host, PID: each.PID, Version: each.Version, Schedule: each.Schedule, Labels: each.Labels,
-			Since: jsonTime(each.Since), Seen: jsonTime(each.Seen),
+			Host: each.Host, PID: each.PID, Version: each.Version, Schedule: each.Schedule, Job: jobJSON(each.Job), Labels: each.Labels,
+			Since: jsonTime(each.Since), Seen: jsonTime(each.Seen), Next: jsonTime(each.Next),
 		})
 	}
 	for _, r := range c.absent {
 		out.Absent = append(out.Absent, Absent{r.WorkerType, r.InstanceID, r.Group})
 	}
-	encoder := json.NewEncoder(display.JSONWriter{To: w})
-	encoder.SetEscapeHTML(false)
-	if indent {
-		encoder.SetIndent("", "  ")
-	}
-	return encoder.Encode(out)
+	return out
 }

@@ -2,7 +2,6 @@ package inspect
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"math"
@@ -13,7 +12,6 @@ import (
 	"github.com/benbjohnson/clock"
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
-	"github.com/slotlease/slotlease/cmd/leasectl/internal/testutil/golden"
 	"github.com/slotlease/slotlease/internal/recordtest"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/memory"
@@ -56,7 +54,10 @@ func attended(t *testing.T) *memory.Ledger {
 		at("6", "worker-f", func(p *store.Presence) { p.Phase, p.Failures, p.Missed = store.PhaseStopped, 4, "" }),
 		at("7", "evil\x1b[2J", func(p *store.Presence) { p.Group, p.Missed = "north", "two\nlines\x1b]0;owned\a" }),
 		at("8", "long-gone", func(p *store.Presence) { p.Seen = now.Add(-25 * time.Hour) }),
-		at("9", "worker-b", func(p *store.Presence) { p.WorkerType, p.Missed = "mail", "nobody had it: too late" }),
+		at("9", "worker-b", func(p *store.Presence) {
+			p.WorkerType, p.Missed = "mail", "nobody had it: too late"
+			p.Job = &store.JobTimes{StartWithin: 75 * time.Second, Overrun: "finish", Timeout: time.Hour, CatchUp: "newest", CatchUpWithin: 24 * time.Hour}
+		}),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -71,27 +72,6 @@ func crewOf(t *testing.T, l store.Ledger, o Options) (string, error) {
 	o.Timeout = time.Minute
 	err := showWorkers(t.Context(), storeuri.Target{Scheme: "sqlite", Shown: "sqlite:leases.db"}, l, o, Screen{Writer: &stdout})
 	return stdout.String(), err
-}
-
-func TestInspectWorkersShowsWhoIsThere(t *testing.T) {
-	for name, o := range map[string]Options{
-		"workers.table":     {WorkerType: "export", Output: Table},
-		"workers-all.table": {Output: Table},
-		"workers.json":      {WorkerType: "export", Output: JSON},
-	} {
-		got, err := crewOf(t, attended(t), o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if strings.ContainsAny(got, "\x1b\a") {
-			t.Errorf("control characters of the roster are let through: %q", got)
-		}
-		golden.Compare(t, name, got)
-	}
-	got, err := crewOf(t, memory.New(memory.Options{}), Options{Output: Table})
-	if err != nil || !strings.HasPrefix(got, "workers of all types · sqlite:leases.db · ") || !strings.HasSuffix(got, "\n\nno workers are known\n") {
-		t.Errorf("inspect workers of an empty ledger = %q, %v", got, err)
-	}
 }
 
 // Whatever is written in a roster: HOLDS comes from the ledger, and no number breaks the form of a column.
@@ -110,7 +90,7 @@ func TestWhatARosterSaysIsNotTakenForWhatTheLedgerSays(t *testing.T) {
 		if err := l.Attend(t.Context(), []store.Presence{p}); err != nil {
 			t.Fatal(err)
 		}
-		text, err := crewOf(t, l, Options{WorkerType: "mail", Output: JSON})
+		text, err := crewOf(t, l, Options{WorkerType: "mail", JSON: true})
 		var c Crew
 		if err = errors.Join(err, json.Unmarshal([]byte(text), &c)); err != nil {
 			t.Fatal(err)
@@ -118,7 +98,7 @@ func TestWhatARosterSaysIsNotTakenForWhatTheLedgerSays(t *testing.T) {
 		if w := c.Workers[0]; w.State != want || w.Holds {
 			t.Errorf("a worker whose presence says %q has the state %s, holds %v; want %s, false", phase, w.State, w.Holds, want)
 		}
-		text, err = crewOf(t, l, Options{WorkerType: "mail", Output: Table})
+		text, err = crewOf(t, l, Options{WorkerType: "mail"})
 		if err != nil || strings.Contains(text, "--") || !strings.Contains(text, "-2562047h47m16.854775807s ±1ms") {
 			t.Errorf("inspect workers of a time of day that can't be = %s, %v", text, err)
 		}
@@ -136,69 +116,19 @@ func TestWhoHoldsHasNotMissedItsNewestSlot(t *testing.T) {
 	if err := l.Attend(t.Context(), all[1:2]); err != nil {
 		t.Fatal(err)
 	}
-	for _, output := range []string{Table, JSON} {
-		text, err := crewOf(t, l, Options{WorkerType: "export", Output: output})
+	for _, asJSON := range []bool{false, true} {
+		text, err := crewOf(t, l, Options{WorkerType: "export", JSON: asJSON})
 		if err != nil || strings.Contains(text, "worker-a has it") {
-			t.Errorf("inspect workers --output %s of a worker that holds since = %s, %v", output, text, err)
+			t.Errorf("inspect workers, as JSON: %v, of a worker that holds since = %s, %v", asJSON, text, err)
 		}
 	}
 }
 
 func TestInspectWorkersNeedsARoster(t *testing.T) {
-	_, err := crewOf(t, struct{ store.Ledger }{memory.New(memory.Options{})}, Options{Output: Table})
+	_, err := crewOf(t, struct{ store.Ledger }{memory.New(memory.Options{})}, Options{})
 	if err == nil || !strings.Contains(err.Error(), "keeps no roster") {
 		t.Errorf("inspect workers of a ledger without a roster: %v", err)
 	}
-}
-
-// Only what is new is printed: a worker that was seen again is not.
-func TestInspectWorkersPrintsChanges(t *testing.T) {
-	l := attended(t)
-	var stdout bytes.Buffer
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	looks := 0
-	o := Options{WorkerType: "mail", Output: JSON, Watch: true, Interval: time.Millisecond, Timeout: time.Minute}
-	watched := looking{l, func() {
-		switch looks++; looks {
-		case 3:
-			all, _ := l.Presences(ctx, "mail")
-			all[0].Ineligible = "disk full"
-			_ = l.Attend(ctx, all)
-		case 4:
-			all, _ := l.Presences(ctx, "mail")
-			all[0].Seen = all[0].Seen.Add(time.Second)
-			_ = l.Attend(ctx, all)
-		case 6:
-			cancel()
-		}
-	}}
-	if err := showWorkers(ctx, storeuri.Target{Shown: "s"}, watched, o, Screen{Writer: &stdout, Report: func(err error) { t.Error(err) }}); err != nil {
-		t.Fatal(err)
-	}
-	var states []string
-	for line := range strings.Lines(stdout.String()) {
-		var c Crew
-		if err := json.Unmarshal([]byte(line), &c); err != nil {
-			t.Fatal(err)
-		}
-		states = append(states, c.Workers[0].State)
-	}
-	if got := strings.Join(states, ", "); got != "candidate, not eligible" {
-		t.Errorf("printed %s", got)
-	}
-}
-
-// looking is a ledger that calls a function each time its roster is read.
-type looking struct {
-	*memory.Ledger
-
-	looked func()
-}
-
-func (l looking) Presences(ctx context.Context, workerType string) ([]store.Presence, error) {
-	l.looked()
-	return l.Ledger.Presences(ctx, workerType)
 }
 
 // A holder of an earlier version, or without a roster, is named nevertheless.
@@ -207,13 +137,13 @@ func TestInspectWorkersNamesHoldersThatAreNotInTheRoster(t *testing.T) {
 	r := recordtest.Grant(1, 8, "old\x1b[2J")
 	r.WorkerType = "mail"
 	l.Put(r)
-	for _, o := range []Options{{Output: Table}, {WorkerType: "mail", Output: Table}} {
+	for _, o := range []Options{{}, {WorkerType: "mail"}} {
 		got, err := crewOf(t, l, o)
 		if err != nil || strings.Count(got, " holds mail, and isn't in the roster\n") != 1 || strings.Contains(got, "\x1b") || strings.Contains(got, "holds export") {
 			t.Errorf("inspect workers = %s, %v", got, err)
 		}
 	}
-	got, err := crewOf(t, l, Options{WorkerType: "mail", Output: JSON})
+	got, err := crewOf(t, l, Options{WorkerType: "mail", JSON: true})
 	var c Crew
 	if err := errors.Join(err, json.Unmarshal([]byte(got), &c)); err != nil || len(c.Absent) != 1 || c.Absent[0].WorkerType != "mail" {
 		t.Errorf("inspect workers = %s, %v", got, err)
@@ -222,11 +152,20 @@ func TestInspectWorkersNamesHoldersThatAreNotInTheRoster(t *testing.T) {
 
 // The lease of a holder that died is still in force.
 func TestAHolderThatIsGoneIsShownToHaveTheLease(t *testing.T) {
-	w := workerlease.Candidate{Presence: store.Presence{InstanceID: "worker-b", Phase: store.PhaseHolder}, Holds: true}
-	if got, note := stateOf(w), noteOfWorker(w, recordtest.Noon); got != gone || note != "its lease is in force" {
-		t.Errorf("a holder that is gone is %q, %q, want that its lease is in force", got, note)
+	seen := recordtest.Noon.Add(-3*time.Minute - 39*time.Second)
+	w := workerlease.Candidate{Presence: store.Presence{InstanceID: "worker-b", Phase: store.PhaseHolder, Seen: seen, Next: seen.Add(15 * time.Second)}, Standing: workerlease.Gone, Holds: true}
+	if note := noteOfWorker(w, recordtest.Noon); note != "overdue by 3m24s; its lease is in force" {
+		t.Errorf("the note of a holder that is gone is %q, want by how much it is overdue, and that its lease is in force", note)
 	}
-	w.Present = true
+	w.Next = recordtest.Noon.Add(-time.Millisecond)
+	if note := noteOfWorker(w, recordtest.Noon); note != "overdue by 1s; its lease is in force" {
+		t.Errorf("the note of a holder that has just become overdue is %q", note)
+	}
+	w.Next = recordtest.Noon.Add(time.Second)
+	if note := noteOfWorker(w, recordtest.Noon); note != "fell silent at the end of its lease; its lease is in force" {
+		t.Errorf("the note of a holder that fell silent, and isn't overdue yet, is %q", note)
+	}
+	w.Standing, w.Present = workerlease.Holds, true
 	if note := noteOfWorker(w, recordtest.Noon); note != "" {
 		t.Errorf("the note of a holder that is there is %q, want none", note)
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"os/signal"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -36,6 +37,8 @@ type Signals struct {
 	Urgent <-chan struct{}
 	// Stop lets signals end the process again.
 	Stop func()
+	// Reloads makes SIGHUP a wish to reload from now on, which the channel gets, in place of one to end.
+	Reloads func() <-chan struct{}
 }
 
 // Catch returns a context that ends at the first SIGINT, SIGTERM or SIGHUP.
@@ -49,8 +52,20 @@ func Catch(parent context.Context) (context.Context, Signals) {
 		}
 	}
 	urgent, ended := make(chan struct{}), make(chan struct{})
+	var reloads atomic.Pointer[chan struct{}]
+	passed := func(s os.Signal) bool {
+		to := reloads.Load()
+		if s != syscall.SIGHUP || to == nil {
+			return false
+		}
+		select {
+		case *to <- struct{}{}:
+		default: // One is to come, which has what this one means.
+		}
+		return true
+	}
 	go func() {
-		if heed(caught, ended, func(s os.Signal) { cancel(caughtError{s}) }) {
+		if heed(caught, ended, passed, func(s os.Signal) { cancel(caughtError{s}) }) {
 			signal.Stop(caught)
 			close(urgent)
 		}
@@ -59,17 +74,22 @@ func Catch(parent context.Context) (context.Context, Signals) {
 		signal.Stop(caught)
 		close(ended)
 		cancel(context.Canceled)
+	}, Reloads: func() <-chan struct{} {
+		to := make(chan struct{}, 1)
+		reloads.Store(&to)
+		return to
 	}}
 }
 
-// heed calls first at the first signal, and returns true at the second, or false
+// heed calls first at the first signal that isn't passed on, and returns true at the second, or false
 // when ended is closed.
-func heed(caught <-chan os.Signal, ended <-chan struct{}, first func(os.Signal)) bool {
+func heed(caught <-chan os.Signal, ended <-chan struct{}, passed func(os.Signal) bool, first func(os.Signal)) bool {
 	var at time.Time // of the first signal
 	for {
 		select {
 		case s := <-caught:
 			switch now := time.Now(); {
+			case passed(s):
 			case at.IsZero():
 				at = now
 				first(s)

@@ -24,7 +24,10 @@ func TestOnlySignalsThatAreMoreThanASecondApartAreTwo(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				caught, ended, done := make(chan os.Signal, 2), make(chan struct{}), make(chan bool, 1)
 				var first []os.Signal
-				go func() { done <- heed(caught, ended, func(s os.Signal) { first = append(first, s) }) }()
+				go func() {
+					done <- heed(caught, ended, func(s os.Signal) bool { return s == syscall.SIGHUP }, func(s os.Signal) { first = append(first, s) })
+				}()
+				caught <- syscall.SIGHUP // is passed on, and none of them
 				caught <- syscall.SIGTERM
 				synctest.Wait()
 				for _, d := range c.after {

@@ -5,25 +5,28 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/advice"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/display"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/inspect"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/interrupt"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
 	"github.com/slotlease/slotlease/store"
-	"github.com/slotlease/slotlease/workerlease"
 	"github.com/slotlease/slotlease/workerlease/move"
+	"github.com/slotlease/slotlease/workerlease/operate"
 )
 
 // Copied is what a move has done, as --output json shows it.
 type Copied struct {
-	WorkerType  string `json:"workerType"`
-	Copied      int    `json:"copied"`
-	Seq         int64  `json:"seq"`
-	Token       int64  `json:"token"`
-	PausedUntil string `json:"pausedUntil"`
-	ApartMs     int64  `json:"apartMs"`
+	WorkerType  string   `json:"workerType"`
+	Copied      int      `json:"copied"`
+	Seq         int64    `json:"seq"`
+	Token       int64    `json:"token"`
+	PausedUntil string   `json:"pausedUntil"`
+	ApartMs     int64    `json:"apartMs"`
+	Others      []string `json:"otherVersions,omitempty"`
 }
 
 // Copy moves a worker type from one store to another. It tells people what it waits for.
@@ -65,6 +68,9 @@ func Copy(ctx context.Context, from, to storeuri.Target, o Options, out, told io
 
 // progress is what a move has come to, for people; empty if there is nothing to say.
 func progress(p move.Progress) string {
+	if len(p.Others) > 0 {
+		return fmt.Sprintf("warning: of other versions than this leasectl: %s: any that is too old to know orders obeys no pause: upgrade it first\n", display.Line(strings.Join(p.Others, "; ")))
+	}
 	if p.Step != move.StepWait {
 		return ""
 	}
@@ -73,7 +79,7 @@ func progress(p move.Progress) string {
 
 // showCopied writes what a move has done.
 func (o *Options) showCopied(out io.Writer, from, to storeuri.Target, r move.Result) error {
-	c := Copied{WorkerType: o.WorkerType, Copied: r.Copied, Seq: r.Head.Seq, Token: r.Head.Token, ApartMs: r.Apart.Milliseconds()}
+	c := Copied{WorkerType: o.WorkerType, Copied: r.Copied, Seq: r.Head.Seq, Token: r.Head.Token, ApartMs: r.Apart.Milliseconds(), Others: r.Others}
 	for _, order := range r.Paused.OrdersAt(r.Paused.ReadAt) {
 		if order.Kind == store.OrderPause {
 			c.PausedUntil = store.Format(order.Until)
@@ -106,22 +112,35 @@ func moveFailure(from, to storeuri.Target, o *Options, r move.Result, err error)
 	}
 	resumed := r.Step == move.StepResume || r.Step == move.StepHistory
 	again := "the same command again, which goes on"
+	if r.Paused.Seq == 0 && r.Arriving {
+		err = fmt.Errorf("%w; %s goes on on %s, and is paused on %s until the same command succeeds", err, o.WorkerType, from.Place(), to.Place())
+	}
 	if r.Paused.Seq > 0 && !resumed {
-		err = fmt.Errorf("%w; %s stays paused on %s, and from the copy of that pause on, on %s", err, o.WorkerType, from.Place(), to.Place())
+		err = fmt.Errorf("%w; %s stays paused on %s, and on %s once that pause has been copied there", err, o.WorkerType, from.Place(), to.Place())
 		again += "; or give it up: " + advice.Command(from, "leasectl resume --worker-type "+o.WorkerType)
 	} else if resumed {
 		err = fmt.Errorf("%w; workers on %s may claim: don't end the pause on %s", err, to.Place(), from.Place())
 	}
 	switch {
-	case is(move.ErrUsed), is(move.ErrPaused), is(move.ErrOrders), is(move.ErrGivenUp):
+	case is(move.ErrUsed), is(move.ErrOrders):
 		e := exit.With(exit.Failure, err)
 		e.Try = advice.Command(to, "leasectl inspect slots --worker-type "+o.WorkerType)
 		return e
-	case is(context.DeadlineExceeded) && !is(workerlease.ErrTimeUnknown), r.Paused.Seq > 0:
+	case is(move.ErrPaused), is(move.ErrGivenUp): // On either one.
+		e := exit.With(exit.Failure, err)
+		e.Try = "look at both: " + advice.Command(from, "leasectl status") + " and " + advice.Command(to, "leasectl status")
+		return e
+	case is(context.DeadlineExceeded) && !is(operate.ErrTimeUnknown), r.Paused.Seq > 0:
 		// The pause is written, whatever the error says of the order that failed, and of whichever store it is.
 		e := exit.With(exit.Failure, err)
+		if is(interrupt.Err) {
+			e.Code = exit.Interrupted
+		}
 		e.Try = again
 		return e
+	}
+	if is(move.ErrSecond) {
+		return failure(to, o, err)
 	}
 	return failure(from, o, err)
 }

@@ -14,7 +14,7 @@ import (
 // doubt says what is odd about an order that was given: a name that nobody is known to have, which may be
 // mistyped, or an end of what wasn't in force. It is for information: what can't be read raises none.
 func doubt(ctx context.Context, l store.Ledger, r store.Record) string {
-	roster, ok := l.(store.Roster)
+	roster, ok := store.As[store.Roster](l)
 	if !ok {
 		return ""
 	}
@@ -24,20 +24,38 @@ func doubt(ctx context.Context, l store.Ledger, r store.Record) string {
 	}
 	o, _ := r.Order()
 	switch {
+	case slices.ContainsFunc(r.OrdersAt(o.At), left):
+		return r.WorkerType + " was moved to another store: nobody obeys the order here, give it there"
 	case o.Removes():
 		return doubtOfEnd(ctx, l, r, o)
-	case r.Seq == 1 && len(crew) == 0:
-		text := fmt.Sprintf("no worker of %s is known: it had no records, and the roster has nobody of it", r.WorkerType)
+	case r.Schedule == "" && len(crew) == 0: // Up to now it had orders alone, if anything.
+		text := fmt.Sprintf("no worker of %s is known: it had no slot yet, and the roster has nobody of it", r.WorkerType)
 		if others := inspect.Beside(ctx, l, r.WorkerType); others != "" {
 			text += "; there are also " + others
 		}
 		return text
+	case o.Kind == store.OrderTrigger:
+		return doubtOfRun(r, o, crew)
 	case o.Kind == store.OrderPrefer:
 		return doubtOfTarget(ctx, l, r, o, crew)
 	case o.Kind == store.OrderDrain && !slices.ContainsFunc(crew, func(p store.Presence) bool { return p.Host == o.Target }):
 		return fmt.Sprintf("the roster has no worker of %s on host %s: host names must match to the letter, see leasectl inspect workers", r.WorkerType, o.Target)
 	}
 	return ""
+}
+
+// left reports that an order is the pause of a worker type that was moved to another store.
+func left(o store.Order) bool {
+	role, _ := o.Move()
+	return role == store.MoveLeft
+}
+
+// doubtOfRun finds that nobody is there who runs a job for a trigger.
+func doubtOfRun(r store.Record, o store.Order, crew []store.Presence) string {
+	if slices.ContainsFunc(crew, func(p store.Presence) bool { return workerlease.IsPresent(p, o.At) }) {
+		return ""
+	}
+	return fmt.Sprintf("no worker of %s is there, by the roster: unless one comes before %s, nobody runs it", r.WorkerType, store.Format(o.Until))
 }
 
 // doubtOfEnd finds that what was to end wasn't in force.

@@ -13,7 +13,7 @@ import (
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
 	"github.com/slotlease/slotlease/store"
-	"github.com/slotlease/slotlease/workerlease"
+	"github.com/slotlease/slotlease/workerlease/operate"
 )
 
 // Drain keeps the workers of a host from claiming: of one worker type, or of all that the roster has
@@ -41,8 +41,8 @@ func Drain(ctx context.Context, t storeuri.Target, o Options, out io.Writer) err
 		var lines []string
 		var failed error
 		for _, name := range types {
-			r, err := workerlease.Drain(ctx, l, workerlease.DrainOptions{
-				WorkerType: name, Host: o.Target, Until: o.Until, For: o.For, Now: o.Now, InstanceID: o.By, Reason: o.Reason,
+			r, err := operate.On(l).Give(ctx, operate.Order{
+				Kind: store.OrderDrain, WorkerType: name, Target: o.Target, Until: o.Until, For: o.For, Now: o.Now, InstanceID: o.By, Reason: o.Reason,
 			})
 			if err != nil {
 				of := o
@@ -56,7 +56,7 @@ func Drain(ctx context.Context, t storeuri.Target, o Options, out io.Writer) err
 			lines = append(lines, g.text())
 		}
 		if len(lines) > 0 || failed == nil {
-			failed = errors.Join(o.show(out, answer, oneLine(lines)), failed)
+			failed = errors.Join(o.show(out, answer, strings.Join(lines, "")), failed)
 		}
 		return failed
 	})
@@ -64,7 +64,7 @@ func Drain(ctx context.Context, t storeuri.Target, o Options, out io.Writer) err
 
 // hostsIn names some of the hosts that the roster has workers on, after a comma.
 func hostsIn(ctx context.Context, l store.Ledger) string {
-	roster, ok := l.(store.Roster)
+	roster, ok := store.As[store.Roster](l)
 	if !ok {
 		return ""
 	}
@@ -89,7 +89,7 @@ func hostsIn(ctx context.Context, l store.Ledger) string {
 
 // typesOn are the worker types that the roster has workers of on a host.
 func typesOn(ctx context.Context, l store.Ledger, host string) (types []string, err error) {
-	roster, ok := l.(store.Roster)
+	roster, ok := store.As[store.Roster](l)
 	if !ok {
 		return nil, nil
 	}

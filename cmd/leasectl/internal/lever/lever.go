@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/advice"
@@ -20,6 +19,7 @@ import (
 	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease"
+	"github.com/slotlease/slotlease/workerlease/operate"
 )
 
 // Options of all levers.
@@ -33,7 +33,11 @@ type Options struct {
 	By, Reason string
 	Retention  time.Duration // of Trim
 	History    int           // of Copy
+	IfIdle     bool          // Trigger does nothing if a run may be in progress
+	Wait       bool          // Trigger waits for the end of the run
+	Risk       bool          // Resume ends the pause of a move, too
 	Yes        bool          // don't ask
+	Dry        bool          // write nothing: find out whether the order can be given
 	JSON       bool
 	// Ask asks the operator a question; nil if there is nobody to ask.
 	Ask     func(question string) (string, error)
@@ -56,6 +60,8 @@ type Given struct {
 	HeardBy    string          `json:"heardBy,omitzero"`
 	Undo       string          `json:"undo,omitzero"`
 	Warning    string          `json:"warning,omitzero"`
+	// Outcome is what came of a run that was waited for.
+	Outcome json.RawMessage `json:"outcome,omitempty"`
 }
 
 // Pause lets nobody claim for a while.
@@ -66,7 +72,7 @@ func Pause(ctx context.Context, t storeuri.Target, o Options, out io.Writer) err
 		}
 	}
 	return o.give(ctx, t, out, func(ctx context.Context, l store.Ledger) (store.Record, error) {
-		return workerlease.Pause(ctx, l, workerlease.PauseOptions{WorkerType: o.WorkerType, Until: o.Until, For: o.For, Now: o.Now, InstanceID: o.By, Reason: o.Reason})
+		return operate.On(l).Give(ctx, operate.Order{Kind: store.OrderPause, WorkerType: o.WorkerType, Until: o.Until, For: o.For, Now: o.Now, InstanceID: o.By, Reason: o.Reason})
 	})
 }
 
@@ -76,14 +82,14 @@ func Resume(ctx context.Context, t storeuri.Target, o Options, out io.Writer) er
 		if err := hasRecords(ctx, l, o.WorkerType, "no order is in force"); err != nil {
 			return store.Record{}, err
 		}
-		return workerlease.Resume(ctx, l, workerlease.ResumeOptions{WorkerType: o.WorkerType, Kind: o.Kind, Target: o.Target, InstanceID: o.By, Reason: o.Reason})
+		return operate.On(l).End(ctx, operate.Order{WorkerType: o.WorkerType, Kind: o.Kind, Target: o.Target, RiskTwoHolders: o.Risk, InstanceID: o.By, Reason: o.Reason})
 	})
 }
 
 // Prefer lets one worker go first.
 func Prefer(ctx context.Context, t storeuri.Target, o Options, out io.Writer) error {
 	return o.give(ctx, t, out, func(ctx context.Context, l store.Ledger) (store.Record, error) {
-		return workerlease.Prefer(ctx, l, workerlease.PreferOptions{WorkerType: o.WorkerType, Target: o.Target, Until: o.Until, For: o.For, Now: o.Now, InstanceID: o.By, Reason: o.Reason})
+		return operate.On(l).Give(ctx, operate.Order{Kind: store.OrderPrefer, WorkerType: o.WorkerType, Target: o.Target, Until: o.Until, For: o.For, Now: o.Now, InstanceID: o.By, Reason: o.Reason})
 	})
 }
 
@@ -93,7 +99,7 @@ func Release(ctx context.Context, t storeuri.Target, o Options, out io.Writer) e
 		if err := hasRecords(ctx, l, o.WorkerType, "there is nothing to release"); err != nil {
 			return store.Record{}, err
 		}
-		return workerlease.AskRelease(ctx, l, workerlease.ReleaseOptions{WorkerType: o.WorkerType, Claim: o.Target, InstanceID: o.By, Reason: o.Reason})
+		return operate.On(l).Give(ctx, operate.Order{Kind: store.OrderRelease, WorkerType: o.WorkerType, Target: o.Target, InstanceID: o.By, Reason: o.Reason})
 	})
 }
 
@@ -129,7 +135,23 @@ func (o *Options) opened(ctx context.Context, t storeuri.Target, act func(ctx co
 	if isNew {
 		return advice.ForStore(t, fmt.Errorf("%s: %w", t.Place(), store.ErrMissing))
 	}
+	if o.Dry {
+		return act(limited, unwritten{ledger})
+	}
 	return act(limited, ledger)
+}
+
+// unwritten is a ledger on which each append succeeds, and nothing is written.
+type unwritten struct{ store.Ledger }
+
+func (u unwritten) Unwrap() store.Ledger { return u.Ledger }
+
+// Append checks a record alone.
+func (unwritten) Append(_ context.Context, r store.Record) error { return r.Check() }
+
+// AppendAfter isn't there: it would write.
+func (unwritten) AppendAfter(context.Context, store.Record, store.Record) error {
+	return errors.ErrUnsupported
 }
 
 // give gives one order, and says so.
@@ -139,20 +161,23 @@ func (o *Options) give(ctx context.Context, t storeuri.Target, out io.Writer, or
 		if err != nil {
 			return failure(t, o, err)
 		}
-		g := given(r)
-		g.Undo, g.Warning = undo(t, g), doubt(ctx, l, r)
+		g := o.given(ctx, t, l, r)
 		return o.show(out, g, g.text())
 	})
+}
+
+// given is what was written, and what is odd about that.
+func (o *Options) given(ctx context.Context, t storeuri.Target, l store.Ledger, r store.Record) Given {
+	g := given(r)
+	g.Undo, g.Warning = undo(t, g), doubt(ctx, l, r)
+	return g
 }
 
 // show writes an answer as JSON or as text.
 func (o *Options) show(out io.Writer, answer any, text string) error {
 	var err error
 	if o.JSON {
-		e := json.NewEncoder(out)
-		e.SetIndent("", "  ")
-		e.SetEscapeHTML(false)
-		err = e.Encode(answer)
+		err = display.WriteJSON(out, answer, true)
 	} else {
 		_, err = io.WriteString(out, display.Text(text))
 	}
@@ -173,29 +198,48 @@ func given(r store.Record) Given {
 	if schedule, err := slots.Parse(r.Schedule); err == nil {
 		next, known = schedule.Next(o.At).Start, true
 	}
+	g.Heard, g.HeardBy = heard(r, o, next, known)
+	return g
+}
+
+// heard is when workers read an order, and by when; next is when the next slot begins, if that is known.
+func heard(r store.Record, o store.Order, next time.Time, known bool) (text, by string) {
+	if o.Kind == store.OrderTrigger && !o.Removes() {
+		if known {
+			by = store.Format(next)
+		}
+		return "a worker runs it when no other run goes on: within a second if the store hints, else after its turn for the next slot", by
+	}
 	held := r.WindowEnd.After(o.At)
 	extends := held && r.WindowEnd.Before(r.SlotEnd)
 	lasts := func(by time.Time) bool { return o.Removes() || !o.Until.Before(by) }
 	switch {
 	case extends && !lasts(r.WindowEnd):
-		g.Heard = "the holder may not read it: the order ends before the holder must extend its lease, by " + store.Format(r.WindowEnd)
-	case !extends && held && known && !lasts(next):
-		g.Heard = "the holder may not read it: the order ends before the holder's turn for the next slot, by " + store.Format(next)
-		if o.Kind == store.OrderRelease {
-			g.Heard += "; --force ends its lease even so"
-		}
-	case !extends && known && !lasts(next):
-		g.Heard = "workers may not read it: the order ends before their turn for the next slot, by " + store.Format(next)
+		return "the holder may not read it: the order ends before the holder must extend its lease, by " + store.Format(r.WindowEnd), ""
 	case extends:
-		g.Heard, g.HeardBy = "the holder reads it when it extends its lease", store.Format(r.WindowEnd)
+		return "the holder reads it when it extends its lease", store.Format(r.WindowEnd)
+	case known && !lasts(next):
+		return unheard(o, held, next), ""
 	case held && known:
-		g.Heard, g.HeardBy = "the holder reads it at its turn for the next slot", store.Format(next)
+		return "the holder reads it at its turn for the next slot", store.Format(next)
+	case o.Removes() && o.Kind != store.OrderPrefer:
+		return "workers that it keeps from their slot read it within a minute", store.Format(o.At.Add(time.Minute))
 	case known:
-		g.Heard, g.HeardBy = "workers read it at their turn for the next slot", store.Format(next)
-	default:
-		g.Heard = "workers read it at their first turn"
+		return "workers read it at their turn for the next slot", store.Format(next)
 	}
-	return g
+	return "workers read it at their first turn", ""
+}
+
+// unheard says that an order ends before anybody has to read it.
+func unheard(o store.Order, held bool, next time.Time) string {
+	if !held {
+		return "workers may not read it: the order ends before their turn for the next slot, by " + store.Format(next)
+	}
+	text := "the holder may not read it: the order ends before the holder's turn for the next slot, by " + store.Format(next)
+	if o.Kind == store.OrderRelease {
+		text += "; --force ends its lease even so"
+	}
+	return text
 }
 
 // undo is the command that ends an order before its time; empty for one that needs none.
@@ -226,12 +270,13 @@ func (g Given) text() string {
 	if g.HeardBy != "" {
 		heard += ", by " + g.HeardBy
 	}
-	text := fmt.Sprintf("wrote record %d of %s: %s\n%s; workers too old to know orders don't obey it\n", g.Seq, g.WorkerType, o, heard)
+	text := ""
+	if g.Warning != "" { // It stands first: what follows looks as it should.
+		text = "warning: " + display.Line(g.Warning) + "\n"
+	}
+	text += fmt.Sprintf("wrote record %d of %s: %s\n%s; workers too old to know orders don't obey it\n", g.Seq, g.WorkerType, o, heard)
 	if g.Undo != "" {
 		text += "to end it sooner: " + g.Undo + "\n"
-	}
-	if g.Warning != "" {
-		text += "warning: " + display.Line(g.Warning) + "\n"
 	}
 	return text
 }
@@ -243,22 +288,30 @@ func failure(t storeuri.Target, o *Options, err error) error {
 	if _, known := errors.AsType[*exit.Error](err); known {
 		return err
 	}
+	late, _ := errors.AsType[*workerlease.OptionError](err)
 	switch {
+	case late != nil && late.Field == "Until" && !o.Until.IsZero():
+		return exit.BadUsage("", fmt.Errorf("--until %s: %s", late.Value, late.Rule))
 	case is(workerlease.ErrOptions):
 		return exit.BadUsage("", err)
-	case is(workerlease.ErrNoTerm), is(workerlease.ErrHeadMoved), is(workerlease.ErrUnfitHead), is(workerlease.ErrTooManyOrders), is(workerlease.ErrLedgerFull):
+	case is(operate.ErrPausedByMove):
+		e := exit.With(exit.Failure, fmt.Errorf("%w; nothing was written", err))
+		e.Try = "start workers with the other store, or repeat leasectl copy, which ends its pause; leasectl resume --risk-two-holders only if no worker with the other store can have the lease"
+		return e
+	case is(operate.ErrBusy):
+		e := exit.With(exit.Unallocated, fmt.Errorf("%w; nothing was written", err))
+		e.Try = "leave out --if-idle: then it runs afterwards"
+		return e
+	case is(operate.ErrNoTerm), is(operate.ErrHeadMoved), is(operate.ErrUnfitHead), is(operate.ErrTooManyOrders), is(operate.ErrLedgerFull):
 		e := exit.With(exit.Failure, fmt.Errorf("%w; nothing was written", err))
 		e.Try = look
 		return e
-	case is(workerlease.ErrOrderUnknown):
+	case is(operate.ErrOrderUnknown):
 		e := exit.With(exit.Unreachable, err)
 		e.Try = look
 		return e
-	case is(workerlease.ErrTimeUnknown):
+	case is(operate.ErrTimeUnknown):
 		return exit.With(exit.Unreachable, err)
 	}
 	return advice.ForStore(t, err)
 }
-
-// oneLine joins texts that are lines.
-func oneLine(lines []string) string { return strings.Join(lines, "") }

@@ -13,7 +13,7 @@ import (
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/override"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
 	"github.com/slotlease/slotlease/store"
-	"github.com/slotlease/slotlease/workerlease"
+	"github.com/slotlease/slotlease/workerlease/operate"
 )
 
 // Trim deletes old records of a worker type.
@@ -25,7 +25,7 @@ func Trim(ctx context.Context, t storeuri.Target, o Options, out io.Writer) erro
 		if err := inspect.CheckType(ctx, l, o.WorkerType); err != nil {
 			return advice.ForStore(t, err)
 		}
-		n, err := workerlease.Trim(ctx, l, workerlease.TrimOptions{WorkerType: o.WorkerType, Retention: o.Retention})
+		n, err := operate.On(l).Trim(ctx, o.WorkerType, o.Retention)
 		answer := struct {
 			WorkerType string `json:"workerType"`
 			Deleted    int    `json:"deleted"`
@@ -50,11 +50,11 @@ func Trim(ctx context.Context, t storeuri.Target, o Options, out io.Writer) erro
 func Force(ctx context.Context, t storeuri.Target, o Options, s override.Screen) error {
 	seq := int64(0)
 	err := o.opened(ctx, t, func(ctx context.Context, l store.Ledger) error {
-		p, err := workerlease.PlanOverride(ctx, l, workerlease.OverrideOptions{WorkerType: o.WorkerType, Seq: 1})
+		p, err := operate.On(l).PlanOverride(ctx, operate.OverrideOptions{WorkerType: o.WorkerType, Seq: 1})
 		if seq = p.Head.Seq; seq > 0 {
 			return nil
 		}
-		if errors.Is(err, workerlease.ErrHeadMoved) {
+		if errors.Is(err, operate.ErrHeadMoved) {
 			if err := inspect.CheckType(ctx, l, o.WorkerType); err != nil {
 				return advice.ForStore(t, err)
 			}

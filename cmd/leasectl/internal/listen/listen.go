@@ -5,9 +5,10 @@
 //	/readyz    200, or 503 if the worker can't tell who leads
 //	/status    what the worker does, as JSON
 //	/metrics   for Prometheus
+//	/page/     the page about the whole store, if it is wanted
 //
 // Nobody who asks can hold the worker up: requests are answered on goroutines of their own, a
-// client that is slow is cut off within seconds, and the end waits for none.
+// client that is slow is cut off within seconds, or when many others come, and the end waits for none.
 package listen
 
 import (
@@ -15,8 +16,10 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
 )
@@ -43,11 +46,12 @@ func Address(text string) (string, error) {
 	return net.JoinHostPort(host, port), nil
 }
 
-// open listens at an address of [Address].
-func open(address string) (net.Listener, error) {
+// Open listens at an address of [Address], for so many clients at once: of all, and of one address. An error is an
+// [exit.Error].
+func Open(address string, most, ofOne int) (net.Listener, error) {
 	l, err := net.Listen("tcp", address)
 	if err == nil {
-		return &bounded{Listener: l, free: make(chan struct{}, maxConnections)}, nil
+		return &bounded{Listener: l, most: most, ofOne: ofOne}, nil
 	}
 	why := err
 	if e, ok := errors.AsType[*net.OpError](err); ok {
@@ -61,28 +65,71 @@ func open(address string) (net.Listener, error) {
 	return nil, failed
 }
 
-// maxConnections bounds how many clients are connected at once. More are hung up on.
-const maxConnections = 256
+// Bounds of the clients that are connected at once: of all, and of one address.
+const (
+	mostConnections = 256
+	mostOfOne       = 64
+)
 
-// bounded is a listener that hangs up on clients that are too many.
+// bounded is a listener that takes every client, and hangs up on the oldest for one too many: clients that stay without
+// asking keep no probe from its answer, and one address takes no place from the others.
 type bounded struct {
 	net.Listener
 
-	free chan struct{} // has one element for each connection
+	most, ofOne int
+
+	mu     sync.Mutex
+	newest []net.Conn // oldest first
 }
 
-// Accept waits for the next client that is not one too many.
+// Accept waits for the next client.
 func (b *bounded) Accept() (net.Conn, error) {
-	for {
-		c, err := b.Listener.Accept()
-		if err != nil {
-			return nil, err
+	c, err := b.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	oldest, of := 0, 0
+	for i, o := range b.newest {
+		if host(o) != host(c) {
+			continue
 		}
-		select {
-		case b.free <- struct{}{}:
-			return &counted{Conn: c, free: b.free}, nil
-		default:
-			_ = c.Close()
+		if of++; of == 1 {
+			oldest = i
 		}
 	}
+	if of < b.ofOne {
+		oldest = 0
+	}
+	if of >= b.ofOne || len(b.newest) >= b.most {
+		_ = b.newest[oldest].Close()
+		b.newest = slices.Delete(b.newest, oldest, oldest+1)
+	}
+	b.newest = append(b.newest, c)
+	return &client{Conn: c, of: b}, nil
+}
+
+// client is a connection that makes room when it ends: a stream that stays isn't cut off for those that came after it, and
+// have gone.
+type client struct {
+	net.Conn
+
+	of *bounded
+}
+
+// Close hangs up.
+func (c *client) Close() error {
+	c.of.mu.Lock()
+	if i := slices.Index(c.of.newest, c.Conn); i >= 0 {
+		c.of.newest = slices.Delete(c.of.newest, i, i+1)
+	}
+	c.of.mu.Unlock()
+	return c.Conn.Close()
+}
+
+// host is the address of a client without its port.
+func host(c net.Conn) string {
+	h, _, _ := net.SplitHostPort(c.RemoteAddr().String())
+	return h
 }

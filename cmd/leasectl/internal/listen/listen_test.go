@@ -9,8 +9,11 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"reflect"
 	"regexp"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -22,16 +25,21 @@ import (
 	"github.com/slotlease/slotlease/store/memory"
 	"github.com/slotlease/slotlease/testutil/faultstore"
 	"github.com/slotlease/slotlease/workerlease"
+	"github.com/slotlease/slotlease/workerlease/event"
 )
 
 const canary = "c4n4ry-c4n4ry"
+
+// escaped is a secret that an encoder writes in another way.
+const escaped = "c4n4ry&<more>"
 
 // serve starts a server for workers of the type t with a schedule.
 func serve(t *testing.T, schedule slots.Schedule) *Server {
 	t.Helper()
 	secrets := secret.InURI("mongodb://user:" + canary + "@host/jobs")
+	secrets.Hide(escaped)
 	s, err := Start(Options{
-		Address: "127.0.0.1:0", Worker: workerlease.Worker{WorkerType: "t", InstanceID: "a"}, Store: "mongodb://***:***@host/jobs",
+		Address: "127.0.0.1:0", Worker: event.Worker{WorkerType: "t", InstanceID: "a"}, Store: "mongodb://***:***@host/jobs",
 		Schedule: schedule, Scrub: func(text string) string { return secret.Scrub(text, secrets, nil) },
 		Metrics: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			_, _ = fmt.Fprintf(w, "up 1 # %s, %q\n", canary, r.Header.Get("Accept-Encoding"))
@@ -95,7 +103,7 @@ func eventually(t *testing.T, what string, ok func() bool) {
 func leasing(t *testing.T, l store.Ledger, name string, every time.Duration, work func(context.Context, workerlease.Lease)) *workerlease.WorkerLease {
 	t.Helper()
 	w, err := workerlease.NewClient(l, workerlease.ClientOptions{}).StartLeasing(t.Context(),
-		workerlease.Options{WorkerType: "t", InstanceID: name, LeaseInterval: every, JoinMidSlot: true, MinBackoff: 10 * time.Millisecond},
+		workerlease.Options{WorkerType: "t", InstanceID: name, LeaseInterval: every, MinBackoff: 10 * time.Millisecond, Continuous: every >= time.Hour},
 		workerlease.Callbacks{LeaseAllocated: work})
 	if err != nil {
 		t.Fatal(err)
@@ -218,12 +226,12 @@ func TestStatusSaysWhatTheWorkerDoes(t *testing.T) {
 }
 
 // shows is a worker whose errors have a secret, and a control character.
-type shows struct{ pending }
+type shows struct{ Pending }
 
 func (shows) Status() workerlease.Status {
 	return workerlease.Status{
 		WorkerType: "t", InstanceID: "a\u202e", Blocked: "by " + canary, Paused: "because of " + canary, Failures: 3, Warning: "dial mongodb://user:" + canary + "@host",
-		LastError: errors.New(`auth "` + canary + `" failed`), StoreTime: time.Now(),
+		LastError: errors.New(`auth "` + canary + `" or "` + escaped + `" failed`), StoreTime: time.Now(),
 	}
 }
 
@@ -232,7 +240,7 @@ func TestNoAnswerShowsASecret(t *testing.T) {
 	s.Show(shows{})
 	for _, path := range []string{"/healthz", "/readyz", "/status", "/metrics"} {
 		_, _, body := probe(t, s, path)
-		if strings.Contains(body, canary) || !strings.Contains(body, "***") && path != "/healthz" || strings.Contains(body, "\u202e") {
+		if strings.Contains(body, "c4n4ry") || !strings.Contains(body, "***") && path != "/healthz" || strings.Contains(body, "\u202e") {
 			t.Errorf("GET %s = %s, want no secret, and nothing that changes the text around it", path, body)
 		}
 	}
@@ -326,42 +334,94 @@ func isTimeout(err error) bool {
 	return ok && e.Timeout()
 }
 
-// Those that are too many are hung up on, and the end waits for nobody.
-func TestTheEndWaitsForNoClient(t *testing.T) {
-	t.Parallel()
-	s := serve(t, slots.Must(slots.Every(time.Minute)))
-	var all []net.Conn
-	for range maxConnections {
-		c, err := net.Dial("tcp", s.Addr())
+// idle connects clients from an address of the loopback interface that don't ask.
+func idle(t *testing.T, s *Server, from string, n int) (all []net.Conn) {
+	t.Helper()
+	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
+	for range n {
+		c, err := d.Dial("tcp", s.Addr())
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer c.Close()
+		t.Cleanup(func() { _ = c.Close() })
 		all = append(all, c)
 	}
-	more, err := net.Dial("tcp", s.Addr())
+	return all
+}
+
+// hungUp reports whether the server hangs up on a client well before its time is over.
+func hungUp(c net.Conn) bool {
+	_ = c.SetReadDeadline(time.Now().Add(readTime / 20))
+	_, err := c.Read(make([]byte, 1))
+	return !isTimeout(err)
+}
+
+// Clients that stay without asking take no place from those that ask, nor one address from the others.
+func TestTheOldestClientMakesRoom(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("other systems have one loopback address")
+	}
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		idle []string // the addresses, each with as many clients as it may have
+		gone string   // that whose oldest client makes room
+	}{
+		"one address": {[]string{"127.0.0.2", "127.0.0.1"}, "127.0.0.1"},
+		"all":         {[]string{"127.0.0.2", "127.0.0.3", "127.0.0.4", "127.0.0.5"}, "127.0.0.2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := serve(t, slots.Must(slots.Every(time.Minute)))
+			oldest := map[string]net.Conn{}
+			for _, from := range tc.idle {
+				oldest[from] = idle(t, s, from, mostOfOne)[0]
+			}
+			if _, ok, body := probe(t, s, "/healthz"); !ok {
+				t.Errorf("among idle clients, GET /healthz = %s", body)
+			}
+			for from, c := range oldest {
+				if got := hungUp(c); got != (from == tc.gone) {
+					t.Errorf("hung up on the oldest client of %s: %v", from, got)
+				}
+			}
+		})
+	}
+}
+
+// A client that stays, such as one with a stream, isn't cut off for others that have gone.
+func TestClientsThatHaveGoneTakeNoPlace(t *testing.T) {
+	l, err := Open("127.0.0.1:0", 8, 4)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer more.Close()
-	if err := more.SetReadDeadline(time.Now().Add(readTime / 2)); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := more.Read(make([]byte, 1)); isTimeout(err) {
-		t.Error("a client too many isn't hung up on")
-	}
-	_ = all[0].Close() // That makes room.
-	eventually(t, "an answer", func() bool {
-		c, err := net.Dial("tcp", s.Addr())
-		if err != nil {
-			return false
+	defer l.Close()
+	meet := func() (here, there net.Conn) {
+		t.Helper()
+		here, err := net.Dial("tcp", l.Addr().String())
+		if err == nil {
+			there, err = l.Accept()
 		}
-		defer c.Close()
-		_ = c.SetDeadline(time.Now().Add(time.Second))
-		_, _ = io.WriteString(c, "GET /healthz HTTP/1.0\r\n\r\n")
-		b, _ := io.ReadAll(c)
-		return strings.Contains(string(b), " 200 ")
-	})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return here, there
+	}
+	stays, _ := meet()
+	defer stays.Close()
+	for range 20 {
+		here, there := meet()
+		_, _ = there.Close(), here.Close()
+	}
+	if hungUp(stays) {
+		t.Error("hung up on a client that stayed, for others that had gone")
+	}
+}
+
+// The end waits for nobody.
+func TestTheEndWaitsForNoClient(t *testing.T) {
+	t.Parallel()
+	s := serve(t, slots.Must(slots.Every(time.Minute)))
+	idle(t, s, "127.0.0.1", 60)
 	begun := time.Now()
 	s.Close()
 	if took := time.Since(begun); took > readTime/2 {
@@ -374,6 +434,10 @@ func TestTheEndWaitsForNoClient(t *testing.T) {
 }
 
 func TestTheHelpNamesAllFieldsOfTheStatus(t *testing.T) {
+	help, err := os.ReadFile(filepath.Join("..", "..", "app", "help", "listen.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	var check func(of reflect.Type)
 	check = func(of reflect.Type) {
 		for _, f := range reflect.VisibleFields(of) {
@@ -385,7 +449,7 @@ func TestTheHelpNamesAllFieldsOfTheStatus(t *testing.T) {
 				check(below)
 			}
 			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-			if !regexp.MustCompile(`\b` + name + `\b`).MatchString(StatusHelp) {
+			if !regexp.MustCompile(`\b` + name + `\b`).Match(help) {
 				t.Errorf("the help doesn't name %s", name)
 			}
 		}

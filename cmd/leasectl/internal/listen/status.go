@@ -11,28 +11,6 @@ import (
 	"github.com/slotlease/slotlease/workerlease/health"
 )
 
-// StatusHelp documents the answer of /status.
-const StatusHelp = `  workerType, instanceId
-  version       of leasectl
-  store         without secrets
-  schedule
-  state         healthy, degraded or unhealthy, as for /readyz, and
-  reason        why, for people
-  storeTime     left out until the store has answered, as are uncertaintyMs and sampleAgeMs
-  holds         whether this worker has the lease, and then
-  lease           slotStart, slotEnd, expiresAt, token, and attempt of a job
-  running       the command runs; overrunning: although its lease is over
-  holder        who has the lease, as far as is known: instanceId, group, priority, token,
-                from, until
-  won           the slot that is won and has not begun: slotStart, slotEnd
-  contending    the slot that it tries to win
-  nextSlot      the one that begins next, by store time: slotStart, slotEnd, inMs
-  priority      by which it claims
-  allocated, lost, missed   count slots
-  failures      of the store in a row; lastError: the newest, if there ever was one
-  blocked, paused, ineligible, warning   left out where there is nothing to say
-  requestUnits  what the store has billed`
-
 // status is the answer of /status.
 type status struct {
 	WorkerType    string       `json:"workerType"`
@@ -57,6 +35,12 @@ type status struct {
 	Allocated     int          `json:"allocated"`
 	Lost          int          `json:"lost"`
 	Missed        int          `json:"missed"`
+	Skipped       int          `json:"skipped"`
+	Failed        int          `json:"failed"`
+	GivenUp       int          `json:"givenUp"`
+	DoneUntil     string       `json:"doneUntil,omitempty"`
+	Due           string       `json:"due,omitempty"`
+	OverdueMs     int64        `json:"overdueMs,omitempty"`
 	Failures      int          `json:"failures"`
 	LastError     string       `json:"lastError,omitempty"`
 	Blocked       string       `json:"blocked,omitempty"`
@@ -102,15 +86,28 @@ func slotOf(s slots.Slot) *slot {
 	return &slot{store.Format(s.Start), store.Format(s.End)}
 }
 
+// statuses is the answer of /status about several workers.
+type statuses struct {
+	Version string   `json:"version"`
+	Store   string   `json:"store"`
+	Workers []status `json:"workers"`
+}
+
 // statusOf is what a worker does.
-func (s *Server) statusOf(w health.Worker) status {
+func (s *Server) statusOf(w Worker) status {
 	now, report := w.Status(), health.Of(w)
 	out := status{
-		WorkerType: now.WorkerType, InstanceID: now.InstanceID, Version: workerlease.Version(), Store: s.o.Store, Schedule: s.o.Schedule.String(),
+		WorkerType: now.WorkerType, InstanceID: now.InstanceID, Version: workerlease.Version(), Store: s.o.Store, Schedule: w.Schedule.String(),
 		State: report.State, Reason: report.Reason,
 		Holds: now.Holding, Running: now.Running, Overrunning: now.Overrunning, Won: slotOf(now.Won), Contending: slotOf(now.Contending),
-		Priority: now.Effective, Allocated: now.Allocated, Lost: now.Lost, Missed: now.Missed,
+		Priority: now.Effective, Allocated: now.Allocated, Lost: now.Lost, Missed: now.Missed, Skipped: now.Skipped, Failed: now.Failed, GivenUp: now.GivenUp,
 		Failures: now.Failures, Blocked: now.Blocked, Paused: now.Paused, Ineligible: now.Ineligible, Warning: now.Warning, RequestUnits: now.Charges.Total(),
+	}
+	if !now.DoneUntil.IsZero() {
+		out.DoneUntil = store.Format(now.DoneUntil)
+	}
+	if !now.Due.IsZero() {
+		out.Due, out.OverdueMs = store.Format(now.Due), max(0, now.StoreTime.Sub(now.Due).Milliseconds())
 	}
 	if now.LastError != nil {
 		out.LastError = now.LastError.Error()
@@ -124,15 +121,26 @@ func (s *Server) statusOf(w health.Worker) status {
 	}
 	if at := now.StoreTime; !at.IsZero() {
 		out.StoreTime, out.UncertaintyMs, out.SampleAgeMs = store.Format(at), new(float64(now.Uncertainty.Microseconds())/1000), new(now.SampleAge.Milliseconds())
-		next := s.o.Schedule.Next(at)
+		next := w.Schedule.Next(at)
 		out.NextSlot = &nextSlot{*slotOf(next), next.Start.Sub(at).Round(time.Millisecond).Milliseconds()}
 	}
 	return out
 }
 
-// status answers with what the worker does.
+// status answers with what the worker does, or all of them.
 func (s *Server) status(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
-	_ = json.NewEncoder(w).Encode(s.statusOf(s.asked())) // It is kept in memory.
+	all := s.asked()
+	var answer any
+	if s.o.All == nil {
+		answer = s.statusOf(all[0])
+	} else {
+		each := statuses{Version: workerlease.Version(), Store: s.o.Store, Workers: []status{}}
+		for _, w := range all {
+			each.Workers = append(each.Workers, s.statusOf(w))
+		}
+		answer = each
+	}
+	_ = json.NewEncoder(w).Encode(answer) // It is kept in memory.
 }

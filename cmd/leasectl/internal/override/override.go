@@ -19,6 +19,7 @@ import (
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease"
+	"github.com/slotlease/slotlease/workerlease/operate"
 )
 
 // Options of Run.
@@ -52,15 +53,15 @@ func Run(ctx context.Context, t storeuri.Target, o Options, s Screen) (err error
 }
 
 func inLedger(ctx context.Context, t storeuri.Target, l store.Ledger, o Options, s Screen) error {
-	what := workerlease.OverrideOptions{
+	what := operate.OverrideOptions{
 		WorkerType: o.WorkerType, Seq: o.Seq, InstanceID: o.InstanceID, Reason: o.Reason, DoneUntil: o.DoneUntil,
 	}
 	limited := func() (context.Context, context.CancelFunc) { return context.WithTimeout(ctx, o.Timeout) }
 	looking, cancel := limited()
 	defer cancel()
-	plan, err := workerlease.PlanOverride(looking, l, what)
+	plan, err := operate.On(l).PlanOverride(looking, what)
 	if err != nil {
-		if errors.Is(err, workerlease.ErrHeadMoved) && plan.Head.Seq == 0 {
+		if errors.Is(err, operate.ErrHeadMoved) && plan.Head.Seq == 0 {
 			err = cmp.Or(advice.ForStore(t, inspect.CheckType(looking, l, o.WorkerType)), noRecords(t, o))
 		}
 		return failure(t, o, err)
@@ -75,7 +76,7 @@ func inLedger(ctx context.Context, t storeuri.Target, l store.Ledger, o Options,
 	}
 	writing, cancel := limited()
 	defer cancel()
-	r, err := workerlease.Override(writing, l, what)
+	r, err := operate.On(l).Override(writing, what)
 	if err != nil {
 		return failure(t, o, err)
 	}
@@ -98,9 +99,9 @@ func noRecords(t storeuri.Target, o Options) error {
 
 // lookAgain shows what workers go by now, if that isn't the override: what stood above a free
 // key, or what has been appended meanwhile.
-func lookAgain(ctx context.Context, t storeuri.Target, l store.Ledger, before workerlease.OverridePlan, r store.Record, s Screen) error {
-	p, err := workerlease.PlanOverride(ctx, l, workerlease.OverrideOptions{WorkerType: r.WorkerType, Seq: r.Seq})
-	if !errors.Is(err, workerlease.ErrHeadMoved) || p.Head.Seq <= r.Seq {
+func lookAgain(ctx context.Context, t storeuri.Target, l store.Ledger, before operate.OverridePlan, r store.Record, s Screen) error {
+	p, err := operate.On(l).PlanOverride(ctx, operate.OverrideOptions{WorkerType: r.WorkerType, Seq: r.Seq})
+	if !errors.Is(err, operate.ErrHeadMoved) || p.Head.Seq <= r.Seq {
 		return nil // It is written, whatever keeps it from being looked at.
 	}
 	woken := slices.ContainsFunc(before.Unreachable, func(u store.Record) bool { return u.Seq == p.Head.Seq })
@@ -120,17 +121,17 @@ func failure(t storeuri.Target, o Options, err error) error {
 	switch {
 	case known:
 		return err
-	case errors.Is(err, workerlease.ErrLedgerFull):
+	case errors.Is(err, operate.ErrLedgerFull):
 		return exit.With(exit.Failure, fmt.Errorf("%w; nothing was written", err))
-	case errors.Is(err, workerlease.ErrHeadMoved):
+	case errors.Is(err, operate.ErrHeadMoved):
 		e := exit.With(exit.Failure, fmt.Errorf("%w; nothing was written", err))
 		e.Try = advice.Command(t, "leasectl inspect slots --worker-type "+o.WorkerType)
 		return e
-	case errors.Is(err, workerlease.ErrOverrideUnknown):
+	case errors.Is(err, operate.ErrOverrideUnknown):
 		e := exit.With(exit.Unreachable, err)
 		e.Try = advice.Command(t, "leasectl inspect slots --worker-type "+o.WorkerType)
 		return e
-	case errors.Is(err, workerlease.ErrTimeUnknown):
+	case errors.Is(err, operate.ErrTimeUnknown):
 		return exit.With(exit.Unreachable, err)
 	case errors.Is(err, workerlease.ErrOptions):
 		return exit.BadUsage("leasectl override --help", err)

@@ -8,7 +8,7 @@ import (
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/display"
 	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/store"
-	"github.com/slotlease/slotlease/workerlease"
+	"github.com/slotlease/slotlease/workerlease/operate"
 )
 
 // mostTerms is how many terms, and how many records above a free key, are shown: more may be
@@ -16,7 +16,7 @@ import (
 const mostTerms = 10
 
 // text is what a plan ends, and risks.
-func text(p workerlease.OverridePlan) string {
+func text(p operate.OverridePlan) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "worker type %s, record %d: %s\n", p.Head.WorkerType, p.Head.Seq, described(p.Head, p.HeadDefect))
 	terms := p.Terms[:min(len(p.Terms), mostTerms)]
@@ -58,7 +58,7 @@ func described(r store.Record, defect error) string {
 }
 
 // standing is what is left of a term.
-func standing(p workerlease.OverridePlan, r store.Record) string {
+func standing(p operate.OverridePlan, r store.Record) string {
 	if r.Seq < p.LastOverride {
 		return "overridden already"
 	}
@@ -66,7 +66,7 @@ func standing(p workerlease.OverridePlan, r store.Record) string {
 }
 
 // passedOver shows the records above a free key, and what becomes of them.
-func passedOver(b *strings.Builder, p workerlease.OverridePlan) {
+func passedOver(b *strings.Builder, p operate.OverridePlan) {
 	for _, r := range p.Unreachable[:min(len(p.Unreachable), mostTerms)] {
 		fmt.Fprintf(b, "above a free key: record %d, %s\n", r.Seq, described(r, r.CheckEnvelope()))
 	}
@@ -76,7 +76,7 @@ func passedOver(b *strings.Builder, p workerlease.OverridePlan) {
 }
 
 // risks are what an override may do that isn't meant.
-func risks(b *strings.Builder, p workerlease.OverridePlan, terms []store.Record) {
+func risks(b *strings.Builder, p operate.OverridePlan, terms []store.Record) {
 	for _, r := range terms {
 		fmt.Fprintf(b, "risk: if %q still works, two work until %s\n", r.InstanceID, store.Format(r.WindowEnd))
 		if r.Token >= p.Record.Token {
@@ -97,7 +97,7 @@ func risks(b *strings.Builder, p workerlease.OverridePlan, terms []store.Record)
 		fmt.Fprintf(b, "risk: jobs of slots after %s run again, even if they were done\n", moment(p.Record.DoneUntil))
 	}
 	if holdsJobs(p.Record) {
-		fmt.Fprintf(b, "risk: no job runs before %s, because slots up to then count as done: --done-until TIME says another\n", moment(p.Record.DoneUntil))
+		fmt.Fprintf(b, "risk: no job runs before %s, because slots up to then count as done: --done-until TIME says another\n", moment(p.Record.DoneBefore()))
 	}
 }
 
@@ -108,7 +108,8 @@ func holdsJobs(r store.Record) bool {
 	if schedule, err := slots.Parse(r.Schedule); err == nil {
 		end = schedule.At(r.WindowStart).End
 	}
-	return r.DoneUntil.After(r.WindowStart) && r.DoneUntil.After(end)
+	until := r.DoneBefore()
+	return until.After(r.WindowStart) && until.After(end)
 }
 
 // done is what an override says of slots that are done.
@@ -117,7 +118,7 @@ func done(r store.Record) string {
 	case r.DoneUntil.IsZero():
 		return ""
 	case holdsJobs(r):
-		return ", but no job runs before " + store.Format(r.DoneUntil) + ": slots up to then count as done"
+		return ", but no job runs before " + store.Format(r.DoneBefore()) + ": slots up to then count as done"
 	}
 	return ", and done up to " + store.Format(r.DoneUntil)
 }

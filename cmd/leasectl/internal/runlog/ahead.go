@@ -10,7 +10,7 @@ import (
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/display"
 	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/store"
-	"github.com/slotlease/slotlease/workerlease"
+	"github.com/slotlease/slotlease/workerlease/event"
 )
 
 // shortSlot is up to which length of slots only a debug log says who has them, and what comes next:
@@ -21,32 +21,30 @@ const shortSlot = 10 * time.Second
 type ahead struct {
 	schedule slots.Schedule // nil: none is known
 	waits    bool           // for the next boundary, when it starts
-	// store is a sample of store time, and at the local time of it.
-	store, at time.Time
 	// lost is the newest slot that another has, or has done, and token the lease by which.
 	lost  slots.Slot
 	token int64
 	done  bool
 }
 
-// sampled takes in a sample of store time.
-func (a *ahead) sampled(store, now time.Time) { a.store, a.at = store, now }
+// sample is a sample of store time, and the local time of it. The zero value: it isn't known.
+type sample struct{ store, at time.Time }
 
 // storeTime is store time at a local time; zero if it isn't known.
-func (a *ahead) storeTime(now time.Time) time.Time {
-	if a.store.IsZero() {
+func (s sample) storeTime(now time.Time) time.Time {
+	if s.store.IsZero() {
 		return time.Time{}
 	}
-	return a.store.Add(now.Sub(a.at))
+	return s.store.Add(now.Sub(s.at))
 }
 
 // next is the slot that begins next, by store time, and how soon. It is zero if that isn't known.
-func (a *ahead) next(now time.Time) (slot slots.Slot, in time.Duration) {
-	if a.schedule == nil || a.store.IsZero() {
+func (l *Log) next(now time.Time) (slot slots.Slot, in time.Duration) {
+	at := l.clock.storeTime(now)
+	if l.ahead.schedule == nil || at.IsZero() {
 		return slots.Slot{}, 0
 	}
-	at := a.storeTime(now)
-	slot = a.schedule.Next(at)
+	slot = l.ahead.schedule.Next(at)
 	return slot, slot.Start.Sub(at)
 }
 
@@ -59,8 +57,8 @@ func (l *Log) level(about slots.Slot) zapcore.Level {
 }
 
 // nextSlot is what comes next, as text after a separator, and as fields.
-func (l *Log) nextSlot() (text string, fields []zap.Field) {
-	slot, in := l.ahead.next(l.now())
+func (l *Log) nextSlot(now time.Time) (text string, fields []zap.Field) {
+	slot, in := l.next(now)
 	if slot.IsZero() {
 		return "", nil
 	}
@@ -71,21 +69,21 @@ func (l *Log) nextSlot() (text string, fields []zap.Field) {
 
 // lookAhead logs what comes next after an event: who has the slot and until when, or that it is done,
 // and when the next one begins. The caller holds mu.
-func (l *Log) lookAhead(e workerlease.Event) {
+func (l *Log) lookAhead(e event.Event) {
 	switch e := e.(type) {
-	case workerlease.ClockSample:
-		first := l.ahead.store.IsZero()
-		l.ahead.sampled(e.StoreTime, l.now())
-		if first && l.ahead.waits {
-			l.firstSlot()
+	case event.ClockSample:
+		l.clock = sample{e.StoreTime, l.now()}
+		for _, w := range l.waiting {
+			w.firstSlot()
 		}
-	case workerlease.Lost:
-		a, done := &l.ahead, !e.Holder.DoneUntil.Before(e.Slot.End)
+		l.waiting = nil
+	case event.Lost:
+		a, done := &l.ahead, e.Done
 		if same := e.Slot == a.lost && e.Holder.Token == a.token && done == a.done; !same {
 			a.lost, a.token, a.done = e.Slot, e.Holder.Token, done
 			l.lost(e)
 		}
-	case workerlease.HolderChanged:
+	case event.HolderChanged:
 		// Another has taken the slot over that was lost. (The next one is told when it is lost.)
 		h, slot := e.Holder, l.ahead.lost
 		if slot.IsZero() || e.Released || h.InstanceID == l.worker.InstanceID || h.Token == l.ahead.token || h.From.Before(slot.Start) || !h.From.Before(slot.End) {
@@ -93,16 +91,32 @@ func (l *Log) lookAhead(e workerlease.Event) {
 		}
 		l.ahead.token = h.Token
 		l.standby(slot, h.InstanceID, h.Priority, h.Until, "")
-	case workerlease.SlotDone:
-		if text, fields := l.nextSlot(); text != "" && !l.once {
+	case event.SlotDone:
+		now := l.now()
+		if !l.clock.storeTime(now).Before(e.Slot.End) {
+			return // A slot since may be begun at once, or be run late.
+		}
+		if text, fields := l.nextSlot(now); text != "" && !l.once {
 			l.write(l.level(e.Slot), slots.Slot{}, l.begun, text, "next slot", fields...)
 		}
 	}
 }
 
+// awaitFirst sees to it that what a worker that has started waits for is logged, once store time is known. The caller
+// holds mu.
+func (l *Log) awaitFirst() {
+	switch {
+	case !l.ahead.waits:
+	case l.clock.store.IsZero():
+		l.waiting = append(l.waiting, l)
+	default:
+		l.firstSlot()
+	}
+}
+
 // firstSlot logs what a worker that has started waits for.
 func (l *Log) firstSlot() {
-	slot, in := l.ahead.next(l.now())
+	slot, in := l.next(l.now())
 	if slot.IsZero() {
 		return
 	}
@@ -111,15 +125,18 @@ func (l *Log) firstSlot() {
 }
 
 // lost logs who has a slot, or has done it.
-func (l *Log) lost(e workerlease.Lost) {
+func (l *Log) lost(e event.Lost) {
 	h := e.Holder
 	switch {
-	case !h.DoneUntil.Before(e.Slot.End):
+	case e.Done && h.SlotStart.Before(e.Slot.Start): // It is a record of the run that went on into the slot.
+		l.write(l.level(e.Slot), e.Slot, l.begun, fmt.Sprintf("%s: skipped, since %q still ran for an earlier one", slotText(e.Slot), h.InstanceID),
+			"slot passed over", zap.String("holder", h.InstanceID))
+	case e.Done:
 		by, fields := "", []zap.Field(nil)
 		if h.SlotStart.Equal(e.Slot.Start) { // Otherwise the record is one of a later slot.
 			by, fields = fmt.Sprintf(", by %q", h.InstanceID), []zap.Field{zap.String("doneBy", h.InstanceID)}
 		}
-		text, next := l.nextSlot()
+		text, next := l.nextSlot(l.now())
 		if text != "" {
 			text = "; " + text
 		}
@@ -137,7 +154,7 @@ func (l *Log) standby(slot slots.Slot, holder string, priority int, until time.T
 	if until.Before(slot.End) {
 		note = ", or longer while it lives" + note
 	}
-	l.write(l.level(slot), slot, l.begun, fmt.Sprintf("%s: %s: held by %q, priority %d, until %s%s", slotText(slot), l.unheld(), holder, priority, display.When(until, l.ahead.storeTime(l.now())), note),
+	l.write(l.level(slot), slot, l.begun, fmt.Sprintf("%s: %s: held by %q, priority %d, until %s%s", slotText(slot), l.unheld(), holder, priority, display.When(until, l.clock.storeTime(l.now())), note),
 		l.unheld(), zap.String("holder", holder), zap.Int("holderPriority", priority), zap.String("until", store.Format(until)))
 }
 

@@ -5,70 +5,61 @@ import (
 	"fmt"
 	"time"
 
-	"go.uber.org/zap"
-	"go.uber.org/zap/zapcore"
-
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/advice"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/display"
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/workerlease/event"
 )
 
-// reminder is how often a text log repeats that the store is down.
-const reminder = time.Minute
-
-// outage makes one story of a store that doesn't answer: a line when it begins, every
-// now and then, and when it ends, and not at every retry.
-type outage struct {
-	once     bool // leasectl ends with its command, whatever the store does meanwhile
-	ready    bool // store time is known
-	failing  bool // the store doesn't answer
-	barred   bool // it answers, and refuses or denies what isn't the time
-	reported time.Time
+// marked is an event of a store that fails, marked as said already, if it is.
+func (l *Log) marked(e event.Event) event.Event {
+	switch e := e.(type) {
+	case event.Unknown:
+		e.Again = l.repeated(e.Again, e.Err)
+		return e
+	case event.Throttled:
+		e.Again = l.repeated(e.Again, e.Err)
+		return e
+	case event.StoreFailed:
+		e.Again = l.repeated(e.Again, e.Err)
+		return e
+	}
+	return e
 }
 
-// failure returns the line about an operation that failed at a time. what describes the operation;
-// barred is true if the store refuses or denies it although it may show the time; stopping is true
-// once leasing is to end.
-func (o *outage) failure(now time.Time, stopping, barred bool, what string, err error) (zapcore.Level, string) {
-	first := !o.failing
-	if o.failing = true; first {
-		o.reported = now
-	}
-	o.barred = o.barred || barred
+// repeated reports whether a failure isn't told: it was told already, by the worker or, as long as the store has never
+// answered, by the look at the ledger: both meet a store that isn't there yet, or that refuses. Or leasing ends.
+func (l *Log) repeated(again bool, err error) bool {
+	told := again || l.failing && !l.ready && (l.lasting || !advice.Lasting(err))
+	l.failing, l.lasting = true, l.lasting || advice.Lasting(err)
+	return told || l.ends || l.stopping
+}
+
+// failure is an operation that failed, as what describes it, and how that goes on.
+func (l *Log) failure(again bool, what string, err error) string {
 	ends := fmt.Sprintf("; leasectl ends if that lasts for %v", advice.Patience)
 	switch {
-	case !o.ready && !errors.Is(err, store.ErrDenied):
-		ends = "" // It ends now.
-	case o.ready && o.once:
-		ends = ""
+	case again:
+		return what
+	case !advice.Lasting(err) && !l.ready:
+		ends = "; trying on"
+	case !advice.Lasting(err), !l.ready && !errors.Is(err, store.ErrDenied), l.ready && l.once:
+		ends = "" // Or it ends now, or with its command.
 	case advice.Removed(err):
 		ends = fmt.Sprintf("; leasectl ends in %v", advice.Patience)
 	}
-	switch {
-	case stopping:
-	case first && !o.ready && advice.Lasting(err):
-		return zap.WarnLevel, fmt.Sprintf("store not reached yet: %v%s", err, ends)
-	case first && !o.ready:
-		return zap.WarnLevel, fmt.Sprintf("store not reached yet: %v; trying on", err)
-	case first && advice.Lasting(err):
-		return zap.WarnLevel, what + ends
-	case first:
-		return zap.WarnLevel, what
-	case now.Sub(o.reported) >= reminder:
-		o.reported = now
-		if o.barred {
-			return zap.WarnLevel, fmt.Sprintf("store still fails: %v", err)
-		}
-		return zap.WarnLevel, fmt.Sprintf("store still unreachable: %v", err)
+	if l.ready {
+		return what + ends
 	}
-	return zap.DebugLevel, what
+	return fmt.Sprintf("store not reached yet: %v%s", err, ends)
 }
 
-// over notes that an operation succeeded, and reports whether an outage has ended by that. If the
-// store refused access, a reading of its time doesn't end it: that needs no rights.
-func (o *outage) over(time bool) bool {
-	if !o.failing || o.barred && time {
-		return false
+// recovered is a store that works again.
+func (l *Log) recovered(e event.StoreRecovered) string {
+	l.failing, l.lasting = false, false
+	text := "store: reached again after " + display.Brief(e.Took.Round(time.Millisecond))
+	if e.Missed+e.Lapsed > 0 {
+		text += fmt.Sprintf("; meanwhile it missed %s, and lost %s", display.Count(e.Missed, "slot"), display.Count(e.Lapsed, "lease"))
 	}
-	o.failing, o.barred = false, false
-	return true
+	return text
 }

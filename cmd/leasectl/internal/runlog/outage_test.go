@@ -14,95 +14,89 @@ import (
 
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/sqlite"
-	"github.com/slotlease/slotlease/workerlease"
+	"github.com/slotlease/slotlease/workerlease/event"
 )
 
-func TestAnOutageIsLoggedWhenItBeginsAndEveryMinute(t *testing.T) {
-	var stderr bytes.Buffer
-	j := New(Options{To: &stderr, Level: zapcore.InfoLevel, Worker: worker})
-	now := noon
-	j.now = func() time.Time { return now }
-	fail := func(err error) { j.Observe(workerlease.StoreFailed{Worker: worker, Operation: "now", Err: err}) }
-	down := errors.New("refused")
-	fail(down)
-	for range 20 {
-		now = now.Add(10 * time.Second)
-		fail(down)
+// An outage has a line when it begins, by the look at the ledger or by the worker, and one when it ends.
+func TestAnOutageIsToldWhenItBeginsAndWhenItEnds(t *testing.T) {
+	failed := func(operation string, err error, again bool) event.Event {
+		return event.StoreFailed{Worker: worker, Operation: operation, Err: err, Again: again}
 	}
-	if j.Reached() {
-		t.Error("Reached() = true while the store is down")
+	over := func(missed int) event.Event {
+		return event.StoreRecovered{Worker: worker, Took: 90 * time.Second, Failures: 3, Missed: missed}
 	}
-	j.Observe(workerlease.ClockSample{Worker: worker, StoreTime: noon})
-	if !j.Reached() {
-		t.Error("Reached() = false when the store has answered")
-	}
-	fail(store.ErrDenied)
-	var got []string
-	for line := range strings.Lines(stderr.String()) {
-		_, rest, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
-		got = append(got, strings.Join(strings.Fields(rest), " "))
-	}
-	want := []string{
-		"WARN store not reached yet: refused; trying on",
-		"WARN store still unreachable: refused", "WARN store still unreachable: refused", "WARN store still unreachable: refused",
-		"INFO ready: store time 2026-03-02T12:00:00.000Z ± 0s", "INFO store: reached again",
-		"WARN store: now failed: access denied; leasectl ends if that lasts for 10s",
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("the log (-want +got):\n%s", diff)
-	}
-}
-
-func TestADenialAtTheStartSaysWhatItIsWaitedFor(t *testing.T) {
-	for err, want := range map[error]string{
-		store.ErrDenied:  "store not reached yet: access denied; leasectl ends if that lasts for 10s\n",
-		store.ErrRefused: "store not reached yet: store refused\n",
+	down, denied := errors.New("refused"), fmt.Errorf("tail: %w", store.ErrDenied)
+	removed := fmt.Errorf("%w: removed (%w)", sqlite.ErrUnshared, store.ErrMissing)
+	sample := event.ClockSample{Worker: worker, StoreTime: noon}
+	const ready = "INFO ready: store time 2026-03-02T12:00:00.000Z ± 0s"
+	for name, c := range map[string]struct {
+		events  []event.Event
+		want    []string
+		reached bool
+	}{
+		"down at the start": {
+			[]event.Event{failed("check", down, false), failed("now", down, false), failed("now", down, true), sample, over(0)},
+			[]string{"WARN store not reached yet: refused; trying on", ready, "INFO store: reached again after 1m30s"},
+			true,
+		},
+		"down later": {
+			[]event.Event{sample, failed("now", down, false), failed("now", down, true), sample},
+			[]string{ready, "WARN store: now failed: refused"},
+			false,
+		},
+		"down for slots": {
+			[]event.Event{sample, failed("now", down, false), over(1)},
+			[]string{ready, "WARN store: now failed: refused", "WARN store: reached again after 1m30s; meanwhile it missed 1 slot, and lost 0 leases"},
+			true,
+		},
+		"denied, while anybody may ask for the time": {
+			[]event.Event{sample, failed("tail", denied, false), sample, failed("tail", denied, true), sample},
+			[]string{ready, "WARN store: tail failed: tail: access denied; leasectl ends if that lasts for 10s"},
+			false,
+		},
+		"denied at the start": {
+			[]event.Event{failed("check", store.ErrDenied, false)},
+			[]string{"WARN store not reached yet: access denied; leasectl ends if that lasts for 10s"},
+			false,
+		},
+		"denied to the look at the ledger, and to the worker": {
+			[]event.Event{failed("check", store.ErrDenied, false), failed("now", store.ErrDenied, false)},
+			[]string{"WARN store not reached yet: access denied; leasectl ends if that lasts for 10s"},
+			false,
+		},
+		"refused at the start": {
+			[]event.Event{failed("check", store.ErrRefused, false)}, []string{"WARN store not reached yet: store refused"}, false,
+		},
+		"removed": {
+			[]event.Event{sample, failed("now", removed, false)},
+			[]string{ready, "WARN store: now failed: " + removed.Error() + "; leasectl ends in 10s"},
+			false,
+		},
+		"down, then denied": {
+			[]event.Event{failed("check", down, false), failed("tail", denied, false)},
+			[]string{"WARN store not reached yet: refused; trying on", "WARN store not reached yet: tail: access denied; leasectl ends if that lasts for 10s"},
+			false,
+		},
 	} {
-		var stderr bytes.Buffer
-		New(Options{To: &stderr, Level: zapcore.InfoLevel, Worker: worker}).Observe(workerlease.StoreFailed{Worker: worker, Operation: "check", Err: err})
-		if !strings.HasSuffix(stderr.String(), want) {
-			t.Errorf("the log of %v at the start: %q, want %q", err, stderr.String(), want)
+		for _, asJSON := range []bool{false, true} {
+			var stderr bytes.Buffer
+			j := New(Options{To: &stderr, Level: zapcore.InfoLevel, JSON: asJSON, Worker: worker})
+			for _, e := range c.events {
+				j.Observe(e)
+			}
+			if j.Reached() != c.reached {
+				t.Errorf("%s: Reached() = %v", name, !c.reached)
+			}
+			j.Failing()
+			j.Observe(failed("get", fmt.Errorf("get: %w", context.Canceled), false)) // We broke it off.
+			var got []string
+			for line := range strings.Lines(written(j, &stderr)) {
+				_, rest, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+				got = append(got, strings.Join(strings.Fields(rest), " "))
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" && !asJSON || len(got) != len(c.want) {
+				t.Errorf("%s: the log, as JSON: %v (-want +got):\n%s", name, asJSON, diff)
+			}
 		}
-	}
-}
-
-func TestALedgerThatWasRemovedIsNotWaitedFor(t *testing.T) {
-	var stderr bytes.Buffer
-	j := New(Options{To: &stderr, Level: zapcore.InfoLevel, Worker: worker})
-	j.Observe(workerlease.ClockSample{Worker: worker, StoreTime: noon})
-	j.Observe(workerlease.StoreFailed{Worker: worker, Operation: "now", Err: fmt.Errorf("%w: removed (%w)", sqlite.ErrUnshared, store.ErrMissing)})
-	if want := "; leasectl ends in 10s\n"; !strings.HasSuffix(stderr.String(), want) {
-		t.Errorf("the log of a ledger that was removed: %q, want %q at its end", stderr.String(), want)
-	}
-}
-
-// Anybody may ask MongoDB for the time.
-func TestADeniedReadIsLoggedOnceWhileTheTimeIsTold(t *testing.T) {
-	var stderr bytes.Buffer
-	j := New(Options{To: &stderr, Level: zapcore.InfoLevel, Worker: worker})
-	now := noon
-	j.now = func() time.Time { return now }
-	sampled := func() { j.Observe(workerlease.ClockSample{Worker: worker, StoreTime: noon}) }
-	sampled()
-	for range 4 {
-		j.Observe(workerlease.StoreFailed{Worker: worker, Operation: "tail", Err: fmt.Errorf("tail: %w", store.ErrDenied)})
-		sampled()
-		now = now.Add(reminder / 2)
-	}
-	j.Observe(workerlease.HolderChanged{Worker: worker})
-	j.Failing()
-	j.Observe(workerlease.StoreFailed{Worker: worker, Operation: "get", Err: fmt.Errorf("get: %w", context.Canceled)})
-	var got []string
-	for line := range strings.Lines(stderr.String()) {
-		_, rest, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
-		got = append(got, strings.Join(strings.Fields(rest), " "))
-	}
-	want := []string{
-		"INFO ready: store time 2026-03-02T12:00:00.000Z ± 0s",
-		"WARN store: tail failed: tail: access denied; leasectl ends if that lasts for 10s", "WARN store still fails: tail: access denied",
-		"INFO store: reached again",
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("the log (-want +got):\n%s", diff)
 	}
 }

@@ -33,6 +33,18 @@ func (c *textCore) Write(e zapcore.Entry, _ []zapcore.Field) error {
 	return err
 }
 
+// sentence is a core that says a text of its own in place of a message.
+type sentence struct {
+	zapcore.Core
+
+	text string
+}
+
+func (s sentence) Check(e zapcore.Entry, checked *zapcore.CheckedEntry) *zapcore.CheckedEntry {
+	e.Message = s.text
+	return s.Core.Check(e, checked)
+}
+
 // slotsText is a run of slots from one to the time until, or the one.
 func slotsText(first slots.Slot, until time.Time) string {
 	switch {

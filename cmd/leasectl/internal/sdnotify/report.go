@@ -2,7 +2,10 @@ package sdnotify
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/display"
@@ -10,39 +13,43 @@ import (
 	"github.com/slotlease/slotlease/workerlease/health"
 )
 
-const (
-	// look is how often a worker is looked at.
-	look = 500 * time.Millisecond
-	// stuckAfter is how long a worker whose slot is over may do nothing before it counts as stuck. Each
-	// operation on a store ends sooner, and is a sign of life whatever comes of it.
-	stuckAfter = time.Minute
-)
+// look is how often a worker is looked at.
+const look = 500 * time.Millisecond
 
 // Reporter tells the service manager about a worker. Its methods may be called on several goroutines.
 type Reporter struct {
 	socket  *Socket
 	scrub   func(string) string
-	stuck   time.Duration
 	stop    chan struct{}
 	running sync.WaitGroup
 	ending  sync.Once
+	ends    atomic.Bool
 	closing sync.Once
 }
 
 // NewReporter returns a reporter that takes secrets out of texts by scrub. It says nothing yet.
 func NewReporter(s *Socket, scrub func(string) string) *Reporter {
-	return &Reporter{socket: s, scrub: scrub, stuck: stuckAfter, stop: make(chan struct{})}
+	return &Reporter{socket: s, scrub: scrub, stop: make(chan struct{})}
 }
 
 // Report begins to tell what a worker does, until Close is called.
 func (r *Reporter) Report(w health.Worker) {
+	r.ReportAll(func() []health.Worker { return []health.Worker{w} })
+}
+
+// ReportAll is Report of several workers. all is called at each look.
+func (r *Reporter) ReportAll(all func() []health.Worker) {
 	r.running.Go(func() {
 		every := r.socket.watchdog / 2
 		t := time.NewTicker(tick(every))
 		defer t.Stop()
 		var told telling
 		for {
-			for _, line := range told.next(w, time.Now(), every, r.stuck) {
+			lines := told.next(all(), time.Now(), every)
+			if r.ends.Load() && told.lives {
+				lines = append(lines, more)
+			}
+			for _, line := range lines {
 				r.socket.send(r.scrub(line))
 			}
 			select {
@@ -62,8 +69,23 @@ func tick(every time.Duration) time.Duration {
 	return max(min(look, every), time.Millisecond)
 }
 
+// more asks, at each look while the worker stops, for time beyond what the service manager gives a stop: a command may have a
+// longer grace. One that is stuck asks for none.
+const more = "EXTEND_TIMEOUT_USEC=15000000"
+
 // Stopping tells that the worker stops.
-func (r *Reporter) Stopping() { r.ending.Do(func() { r.socket.send("STOPPING=1") }) }
+func (r *Reporter) Stopping() {
+	r.ending.Do(func() {
+		r.socket.send("STOPPING=1")
+		r.ends.Store(true)
+	})
+}
+
+// Reloading tells that the configuration is read anew, until done is called.
+func (r *Reporter) Reloading() (done func()) {
+	r.socket.send("RELOADING=1", "MONOTONIC_USEC="+strconv.FormatInt(monotonic().Microseconds(), 10))
+	return func() { r.socket.send("READY=1") }
+}
 
 // Close tells that the worker has stopped, if it wasn't told before, and hangs up.
 func (r *Reporter) Close() {
@@ -80,26 +102,51 @@ type telling struct {
 	ready  bool
 	status string
 	alive  time.Time // the newest sign of life
-	pulse  pulse
+	lives  bool      // one of the workers does
 }
 
 // next is what is to be told now. A sign of life is due every so often, or never if that is 0.
-func (t *telling) next(w health.Worker, now time.Time, every, stuck time.Duration) (lines []string) {
-	s := w.Status()
-	if !t.ready && !s.StoreTime.IsZero() {
+func (t *telling) next(all []health.Worker, now time.Time, every time.Duration) (lines []string) {
+	alive, known := false, false
+	for _, w := range all {
+		s := w.Status()
+		alive, known = alive || !s.Stopped && s.Alive(), known || !s.StoreTime.IsZero()
+	}
+	if !t.ready && known {
 		t.ready = true
 		lines = append(lines, "READY=1")
 	}
-	if text := display.Line(text(w, s)); text != t.status {
+	if text := display.Line(textOf(all)); text != t.status {
 		t.status = text
 		lines = append(lines, "STATUS="+text)
 	}
+	t.lives = alive
 	// The ticker may be a little early.
-	if alive := t.pulse.beats(s, now, stuck); alive && every > 0 && now.Sub(t.alive) >= every-every/8 {
+	if alive && every > 0 && now.Sub(t.alive) >= every-every/8 {
 		t.alive = now
 		lines = append(lines, "WATCHDOG=1")
 	}
 	return lines
+}
+
+// textOf is what workers do, in a line: of several, the first that is not well, or which of them run.
+func textOf(all []health.Worker) string {
+	if len(all) == 1 {
+		return text(all[0], all[0].Status())
+	}
+	var running []string
+	for _, w := range all {
+		switch s := w.Status(); {
+		case !s.Healthy():
+			return s.WorkerType + ": " + health.Of(w).Reason
+		case s.Running:
+			running = append(running, s.WorkerType)
+		}
+	}
+	if len(running) == 0 {
+		return fmt.Sprintf("%d jobs", len(all))
+	}
+	return fmt.Sprintf("%d jobs, of which %d run: %s", len(all), len(running), strings.Join(running, ", "))
 }
 
 // text is what a worker does, in a line.
@@ -121,23 +168,4 @@ func text(w health.Worker, s workerlease.Status) string {
 		return "begins"
 	}
 	return "waits for slot " + display.When(s.Contending.Start, s.StoreTime)
-}
-
-// pulse shows whether a worker is alive, rather than its process alone.
-type pulse struct {
-	last workerlease.Status
-	at   time.Time // of the newest change that only a worker that is alive makes
-}
-
-// beats reports that a worker is alive: that its code doesn't overrun and, if the slot that it
-// contends for is over, or if the store has never answered, that it has done something of late.
-func (p *pulse) beats(s workerlease.Status, now time.Time, stuck time.Duration) bool {
-	l := p.last
-	if p.at.IsZero() || s.Contending != l.Contending || s.Failures != l.Failures || s.SampleAge < l.SampleAge ||
-		s.Holding != l.Holding || s.Allocated != l.Allocated || s.Lost != l.Lost || s.Missed != l.Missed {
-		p.at = now
-	}
-	p.last = s
-	due := s.StoreTime.IsZero() || s.StoreTime.After(s.Contending.End.Add(stuck))
-	return !s.Stopped && !s.Overrunning && (!due || now.Sub(p.at) < stuck)
 }

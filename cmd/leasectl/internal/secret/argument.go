@@ -4,13 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"unicode/utf8"
 
 	"github.com/spf13/pflag"
 )
 
 // word matches an argument that is shown whole: a name, a path or an option without a value. It
 // is short, because a key isn't.
-var word = regexp.MustCompile(`^[\p{L}\p{N}_./-]{1,40}$`)
+var word = regexp.MustCompile(`^[\p{L}\p{N}_./-]+$`)
 
 // beginning matches what is shown of other arguments: a scheme, or the name of a variable or an
 // option. A key may end with one or two equals signs.
@@ -19,7 +20,7 @@ var beginning = regexp.MustCompile(`^(-{0,2}[A-Za-z][A-Za-z_+-]{0,39}(?:=|://?|/
 // Shown is an argument that wasn't understood, up to what may be a secret in it: of a store's URI
 // that isn't well-formed, nothing shows where the password is.
 func Shown(argument string) string {
-	if word.MatchString(argument) {
+	if utf8.RuneCountInString(argument) <= 40 && word.MatchString(argument) {
 		return argument
 	}
 	shown := "…"

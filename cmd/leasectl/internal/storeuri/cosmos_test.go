@@ -5,13 +5,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
-	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/cosmos"
-	"github.com/slotlease/slotlease/store/memory"
 )
 
 const (
@@ -27,17 +24,16 @@ func parse(uri, env string) (storeuri.Target, error) {
 
 func TestACosmosStoreIsOpenedByWhatTheEnvironmentHolds(t *testing.T) {
 	for _, c := range []struct {
-		uri, env        string
-		ledger, created string
+		uri, env, ledger string
 	}{
-		{"cosmos://acct", cosmos.KeyVariable + "=" + anyKey, "cosmos WorkerProcess/WorkerLeases at acct.documents.azure.com:443", " (400 RU/s)"},
-		{"cosmos://acct/jobs", "", "cosmos jobs/WorkerLeases at acct.documents.azure.com:443", " (400 RU/s)"},
-		{"cosmos://acct/jobs/leases?throughput=1000", cosmos.KeyVariable + "=" + anyKey, "cosmos jobs/leases at acct.documents.azure.com:443", " (1000 RU/s)"},
-		{"cosmos://127.0.0.1:8081/jobs/leases?insecureHTTP=true&serverless=true", cosmos.KeyVariable + "=" + anyKey, "cosmos jobs/leases at 127.0.0.1:8081", " (serverless)"},
-		{"cosmos://acct/jobs?serverSkew=500ms&unsafeUnverifiedAccount=true", cosmos.KeyVariable + "=" + anyKey, "cosmos jobs/WorkerLeases at acct.documents.azure.com:443", " (400 RU/s)"},
-		{"cosmos:///jobs/leases?serverSkew=500ms&unsafeUnverifiedAccount=true", cosmos.ConnectionVariable + "=" + anyConnection, "cosmos jobs/leases at h.invalid:443", " (400 RU/s)"},
-		{"cosmos:///", cosmos.ConnectionVariable + "=" + anyConnection, "cosmos WorkerProcess/WorkerLeases at h.invalid:443", " (400 RU/s)"},
-		{"cosmos:///jobs/leases?autoscale=2000", cosmos.ConnectionVariable + "=" + anyConnection, "cosmos jobs/leases at h.invalid:443", " (autoscale, at most 2000 RU/s)"},
+		{"cosmos://acct", cosmos.KeyVariable + "=" + anyKey, "cosmos WorkerProcess/WorkerLeases at acct.documents.azure.com:443"},
+		{"cosmos://acct/jobs", "", "cosmos jobs/WorkerLeases at acct.documents.azure.com:443"},
+		{"cosmos://acct/jobs/leases?throughput=1000", cosmos.KeyVariable + "=" + anyKey, "cosmos jobs/leases at acct.documents.azure.com:443"},
+		{"cosmos://127.0.0.1:8081/jobs/leases?insecureHTTP=true&serverless=true", cosmos.KeyVariable + "=" + anyKey, "cosmos jobs/leases at 127.0.0.1:8081"},
+		{"cosmos://acct/jobs?serverSkew=500ms&unsafeUnverifiedAccount=true", cosmos.KeyVariable + "=" + anyKey, "cosmos jobs/WorkerLeases at acct.documents.azure.com:443"},
+		{"cosmos:///jobs/leases?serverSkew=500ms&unsafeUnverifiedAccount=true", cosmos.ConnectionVariable + "=" + anyConnection, "cosmos jobs/leases at h.invalid:443"},
+		{"cosmos:///", cosmos.ConnectionVariable + "=" + anyConnection, "cosmos WorkerProcess/WorkerLeases at h.invalid:443"},
+		{"cosmos:///jobs/leases?autoscale=2000", cosmos.ConnectionVariable + "=" + anyConnection, "cosmos jobs/leases at h.invalid:443"},
 	} {
 		target, err := parse(c.uri, c.env)
 		if err != nil {
@@ -55,8 +51,8 @@ func TestACosmosStoreIsOpenedByWhatTheEnvironmentHolds(t *testing.T) {
 		if got := l.(interface{ String() string }).String(); got != c.ledger {
 			t.Errorf("open of %s = %s, want %s", c.uri, got, c.ledger)
 		}
-		if target.Shown != c.uri || target.Provision() != c.created {
-			t.Errorf("target of %s is shown as %s%s, want as it is, and %s", c.uri, target.Shown, target.Provision(), c.created)
+		if target.Shown != c.uri {
+			t.Errorf("target of %s is shown as %s, want as it is", c.uri, target.Shown)
 		}
 	}
 }
@@ -91,67 +87,19 @@ func TestABadCosmosStoreIsAMistakeInTheUsage(t *testing.T) {
 	}
 }
 
-func TestTheHintOfABadCosmosStoreIsAboutWhatIsWrong(t *testing.T) {
-	const form, variable = "cosmos:///DATABASE/CONTAINER, as in leasectl --help", "check " + cosmos.ConnectionVariable
-	for _, c := range []struct{ uri, connection, try string }{
-		{"cosmos:///a/b/c", anyConnection, form},
-		{"cosmos:///a?throughput=x", anyConnection, form},
-		{"cosmos:///a?insecureHTTP=true", anyConnection, form},
-		{"cosmos:///a", "AccountKey=" + anyKey, variable},
-	} {
-		target, err := parse(c.uri, cosmos.ConnectionVariable+"="+c.connection)
-		if err == nil {
-			_, err = target.Open(t.Context(), true)
-		}
-		if f, ok := errors.AsType[*exit.Error](err); !ok || f.Try != c.try {
-			t.Errorf("open of %s = %+v, want to try: %s", c.uri, err, c.try)
-		}
-	}
-}
-
-// accounted is a ledger in an account.
-type accounted struct {
-	store.Ledger
-
-	account cosmos.Account
-}
-
-func (a accounted) Account() cosmos.Account { return a.account }
-
-func TestWhatAnAccountLacksIsAWarning(t *testing.T) {
-	good := cosmos.Account{ReadAt: time.Date(2026, time.March, 2, 12, 0, 0, 0, time.UTC), Consistency: "Strong", Verified: true}
-	weak := good
-	weak.Consistency = "Eventual"
-	for _, c := range []struct {
-		name string
-		l    store.Ledger
-		want string
-	}{
-		{"a ledger without an account", memory.New(memory.Options{}), ""},
-		{"an account that gives all", accounted{account: good}, ""},
-		{"an account that gives less", accounted{account: weak}, weak.Warning()},
-	} {
-		if got := storeuri.Warning(c.l); got != c.want {
-			t.Errorf("storeuri.Warning() of %s = %q, want %q", c.name, got, c.want)
-		}
-	}
-	if weak.Warning() == "" {
-		t.Error("nothing is wrong with an account of eventual consistency")
-	}
-}
-
 func TestACommandUnderALeaseDoesNotSeeWhatOpensTheStore(t *testing.T) {
 	env := []string{"PATH=/bin", storeuri.Variable + "=cosmos://acct", cosmos.KeyVariable + "=" + anyKey, cosmos.ConnectionVariable + "=" + anyConnection, "COSMOS_KEYS=mine"}
 	before := slices.Clone(env)
 	for _, c := range []struct {
-		scheme string
-		want   []string
+		uri  string
+		want []string
 	}{
-		{storeuri.Cosmos, []string{"PATH=/bin", "COSMOS_KEYS=mine"}},
-		{storeuri.SQLite, []string{"PATH=/bin", env[2], env[3], "COSMOS_KEYS=mine"}},
+		{"cosmos://acct", []string{"PATH=/bin", "COSMOS_KEYS=mine"}},
+		{"sqlite:x.db", []string{"PATH=/bin", env[2], env[3], "COSMOS_KEYS=mine"}},
 	} {
-		if got := (storeuri.Target{Scheme: c.scheme}).Environ(env); !slices.Equal(got, c.want) {
-			t.Errorf("Environ() of %s = %q, want %q", c.scheme, got, c.want)
+		target, err := parse(c.uri, "")
+		if got := target.Environ(env); err != nil || !slices.Equal(got, c.want) {
+			t.Errorf("Environ() of %s = %q, %v, want %q", c.uri, got, err, c.want)
 		}
 	}
 	if !slices.Equal(env, before) {

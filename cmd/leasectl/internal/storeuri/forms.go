@@ -8,7 +8,8 @@ import (
 	"github.com/slotlease/slotlease/store"
 )
 
-// forms are those of the stores that each leasectl opens, as messages show them. The help of leasectl has them whole.
+// forms are those of the stores that each leasectl opens, but for one built with the tag lite, as messages show them. The
+// help of leasectl has them whole.
 var forms = []string{"sqlite:PATH", "mongodb://…", "mongodb+srv://…", "cosmos://…", "postgres://…", "mysql://…", "redis://…", "rediss://…", "s3://…", "azblob://…"}
 
 // own are the schemes that each leasectl registers.
@@ -16,7 +17,10 @@ var own = []string{"azblob", "cosmos", "mariadb", "mongodb", "mongodb+srv", "mys
 
 // Forms are the forms in which a store is named.
 func Forms() string {
-	all := slices.Clone(forms)
+	all := slices.DeleteFunc(slices.Clone(forms), func(form string) bool {
+		_, there := store.DriverOf(form)
+		return !there
+	})
 	for _, scheme := range further() {
 		d, _ := store.DriverOf(scheme + ":")
 		form := scheme + ":…"
@@ -71,6 +75,10 @@ var absent = map[string]AbsentError{
 	"etcd":      ofModule("etcd", "store/etcd"),
 	"etcds":     ofModule("etcd", "store/etcd"),
 	"k8s":       ofModule("Kubernetes", "store/kubernetes"),
+	"nats":      ofModule("NATS", "store/nats"),
+	"cosmos":    ofCloud("Cosmos DB"),
+	"s3":        ofCloud("S3"),
+	"azblob":    ofCloud("Azure Blob Storage"),
 	"sqlserver": {"SQL Server, which is untested", "build it with the tag sqlserver", "go install -tags sqlserver github.com/slotlease/slotlease/cmd/leasectl@latest"},
 }
 
@@ -78,6 +86,11 @@ var absent = map[string]AbsentError{
 // a replace directive, as these have.
 func ofModule(store, folder string) AbsentError {
 	return AbsentError{store, "build the one in " + folder + "/leasectl", "in a clone of slotlease: cd " + folder + " && go install ./leasectl"}
+}
+
+// ofCloud is a store whose SDK a leasectl with the tag lite doesn't link.
+func ofCloud(store string) AbsentError {
+	return AbsentError{store, "build it without the tag lite", "go install github.com/slotlease/slotlease/cmd/leasectl@latest"}
 }
 
 // AbsentError says that a leasectl was built without a store, and how to get one that has it.

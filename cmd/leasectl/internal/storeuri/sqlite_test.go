@@ -1,6 +1,7 @@
 package storeuri
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -17,12 +18,12 @@ func TestTheOptionOfASQLiteFileIsNoPartOfItsPath(t *testing.T) {
 		"/srv/what?.db?unsafeFileSystem=true": {"/srv/what?.db", true},
 		"/srv/a=b.db":                         {"/srv/a=b.db", false},
 	} {
-		got, err := parse("sqlite:" + text)
+		got, err := Parse("sqlite:"+text, os.Getenv)
 		if err != nil || got.file.Path != want.path || got.file.UnsafeFileSystem != want.unsafe || got.Shown != "sqlite:"+text {
-			t.Errorf("parse(%q) = %+v, %v, want %+v", text, got, err, want)
+			t.Errorf("Parse(%q) = %+v, %v, want %+v", text, got, err, want)
 		}
 		if place := "sqlite:" + text; filepath.IsAbs(want.path) && got.Place() != place {
-			t.Errorf("parse(%q).Place() = %q, want %q", text, got.Place(), place)
+			t.Errorf("Parse(%q).Place() = %q, want %q", text, got.Place(), place)
 		}
 	}
 	for text, says := range map[string]string{
@@ -31,8 +32,8 @@ func TestTheOptionOfASQLiteFileIsNoPartOfItsPath(t *testing.T) {
 		"sqlite:x.db?mode=ro":                `"?mode=…" is unknown`,
 		"sqlite:?unsafeFileSystem=true":      "has no path",
 	} {
-		if _, err := parse(text); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("parse(%q) = %v, want %q", text, err, says)
+		if _, err := Parse(text, os.Getenv); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("Parse(%q) = %v, want %q", text, err, says)
 		}
 	}
 }

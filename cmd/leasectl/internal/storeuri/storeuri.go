@@ -1,60 +1,50 @@
 // Package storeuri opens the store that --store or LEASECTL_STORE names.
 //
-// The forms are in the documentation of the command. Keys of Azure Cosmos DB come
-// from the environment.
+// The forms are in the documentation of the command. What a URI lacks, such as keys of cloud services, comes from the
+// environment.
 package storeuri
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
 	"github.com/slotlease/slotlease/store"
-	"github.com/slotlease/slotlease/store/cosmos"
-	"github.com/slotlease/slotlease/store/mongo"
+	_ "github.com/slotlease/slotlease/store/mongo" // the schemes
+	_ "github.com/slotlease/slotlease/store/mysql"
+	_ "github.com/slotlease/slotlease/store/postgres"
+	_ "github.com/slotlease/slotlease/store/redis"
 	"github.com/slotlease/slotlease/store/sqlite"
 	"github.com/slotlease/slotlease/workerlease"
 )
 
-// Parse reads the text that names a store, and from the environment what else it
-// takes to open it. Its errors quote nothing that could be secret.
+// Parse reads the text that names a store. What else it takes to open it comes from the environment. Its errors quote
+// nothing that could be secret.
 func Parse(text string, getenv func(string) string) (Target, error) {
-	t, err := parse(text)
-	return t.with(getenv, err)
-}
-
-// with completes a target from the environment.
-func (t Target) with(getenv func(string) string, err error) (Target, error) {
-	if err == nil && t.Scheme == Cosmos {
-		return cosmosTarget(t, getenv)
+	if err := store.CheckURI(text, slices.Collect(maps.Keys(absent))...); err != nil {
+		return Target{}, &formError{err}
 	}
-	t.getenv = getenv
-	return t, err
-}
-
-// parse reads the text alone.
-func parse(text string) (Target, error) {
-	scheme, rest, found := strings.Cut(text, ":")
+	scheme, _, found := strings.Cut(text, ":")
 	if text == "" || !found {
 		return Target{}, errors.New("has no scheme: use " + Forms())
 	}
-	switch scheme {
-	case SQLite:
-		return sqliteTarget(text)
-	case MongoDB, "mongodb+srv":
-		return Target{Scheme: scheme, Shown: mongo.Redact(text), uri: text}, nil
-	case Cosmos:
-		if !strings.HasPrefix(rest, "//") {
-			return Target{}, errors.New("cosmos: write cosmos://ACCOUNT/DATABASE/CONTAINER")
-		}
-		return Target{Scheme: scheme, Shown: cosmos.Redact(text), uri: text}, nil
-	}
 	if d, ok := store.DriverOf(text); ok {
-		return Target{Scheme: scheme, Shown: d.Redact(text), uri: text, driver: d}, nil
+		t := Target{Scheme: scheme, Shown: d.Redact(text), uri: text, driver: d, getenv: getenv}
+		if scheme != SQLite {
+			return t, nil
+		}
+		var err error
+		if t.file, err = sqlite.ParseURI(text); err != nil {
+			return Target{}, fmt.Errorf("sqlite: %w", err)
+		}
+		t.Shown = text
+		return t, nil
 	}
 	if a, ok := absent[scheme]; ok {
 		return Target{}, &a
@@ -65,56 +55,38 @@ func parse(text string) (Target, error) {
 	return Target{}, fmt.Errorf("scheme %q is unknown: use %s", scheme, Forms())
 }
 
-// sqliteTarget reads the URI of a file.
-func sqliteTarget(uri string) (Target, error) {
-	o, err := sqlite.ParseURI(uri)
-	if err != nil {
-		return Target{}, fmt.Errorf("sqlite: %w", err)
-	}
-	return Target{Scheme: SQLite, Shown: uri, file: o}, nil
-}
+// formError is a mistake of the whole text, and shows nothing of it.
+type formError struct{ error }
 
 // plainScheme reports whether a text can only be meant as a scheme, so that it
 // may be shown.
 func plainScheme(s string) bool {
-	for _, r := range s {
-		if r != '+' && (r < 'a' || r > 'z') {
-			return false
-		}
-	}
-	return s != "" && len(s) <= 16
+	return s != "" && len(s) <= 16 && strings.Trim(s, "+abcdefghijklmnopqrstuvwxyz") == ""
 }
 
-// Open makes a ledger of the target. A reader never creates anything. An error that
-// is a mistake in the URI is an [exit.Error].
+// Open makes a ledger of the target. A reader never creates anything. Stores on servers wait for no connection, so that their
+// errors are mistakes in the URI or the environment, unless they say otherwise: such a one is an [exit.Error].
 func (t Target) Open(ctx context.Context, readOnly bool) (store.Ledger, error) {
-	switch t.Scheme {
-	case SQLite:
-		o := t.file
-		o.ReadOnly = readOnly
-		l, err := sqlite.Open(ctx, o)
-		if err != nil {
-			return nil, err
-		}
+	l, err := t.driver.Open(ctx, t.uri, store.OpenOptions{ReadOnly: readOnly, AppName: "leasectl", Clock: workerlease.NewSystemClock(), Getenv: t.getenv})
+	if err == nil {
 		return l, nil
-	case Cosmos:
-		return t.openCosmos(ctx)
 	}
-	if t.driver.Open != nil {
-		return t.openDriver(ctx, readOnly)
+	_, dns := errors.AsType[*net.DNSError](err)
+	known := []error{store.ErrRefused, store.ErrDenied, store.ErrMissing, context.Canceled, context.DeadlineExceeded}
+	if dns || t.IsFile() || slices.ContainsFunc(known, func(of error) bool { return errors.Is(err, of) }) {
+		return nil, err
 	}
-	l, err := mongo.Open(ctx, mongo.Options{URI: t.uri, AppName: "leasectl", Clock: workerlease.NewSystemClock()})
-	if err != nil {
-		return nil, badURI("mongodb://HOST/DATABASE?collection=NAME, or mongodb+srv://…, as in leasectl --help", err)
-	}
-	return l, nil
+	return nil, exit.BadUsage(t.driver.Form+", as in leasectl --help", err)
 }
+
+// Billed reports that the store charges for each request.
+func (t Target) Billed() bool { return t.driver.Billed }
 
 // OpenToLease makes a ledger for a worker. The first operation creates a SQLite file
 // that is missing or empty, as it does for users of the library; isNew reports that,
 // because workers that don't name the same file share no lease.
 func (t Target) OpenToLease(ctx context.Context) (l store.Ledger, isNew bool, err error) {
-	if t.Scheme == SQLite {
+	if t.IsFile() {
 		looker, err := t.Open(ctx, true)
 		switch {
 		case errors.Is(err, store.ErrMissing):
@@ -131,14 +103,19 @@ func (t Target) OpenToLease(ctx context.Context) (l store.Ledger, isNew bool, er
 	return l, isNew, err
 }
 
-// badURI is the error of a URI that can't be used. Nothing was asked of a server
-// yet, but for the DNS. form is what to try.
-func badURI(form string, err error) error {
-	_, dns := errors.AsType[*net.DNSError](err)
-	if dns || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
-		return err
+// Examine lets a store examine itself, through the ledger that Open made of it. A SQLite file is also examined if
+// Open refuses it, so that the ledger is nil; of others there is nothing to say then.
+func (t Target) Examine(ctx context.Context, l store.Ledger) ([]store.Finding, error) {
+	if t.IsFile() {
+		return sqlite.Examine(ctx, sqlite.Options{Path: t.file.Path, UnsafeFileSystem: t.file.UnsafeFileSystem})
 	}
-	return exit.BadUsage(form, err)
+	if l == nil {
+		return nil, nil
+	}
+	if examine := store.Describe(l).Examine; examine != nil {
+		return examine(ctx)
+	}
+	return nil, nil
 }
 
 // Close closes a ledger also when the context has ended. It waits for 3 s at most: the operations end at once, but a busy

@@ -4,11 +4,15 @@ import (
 	"context"
 	"errors"
 	"os"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/guard"
-	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/workerlease"
+	"github.com/slotlease/slotlease/workerlease/event"
 )
 
 // job is a command that runs in each slot that is held.
@@ -16,36 +20,40 @@ type job struct {
 	pacing
 	Command
 
-	// stdin, stdout and stderr are those of the command.
-	stdin, stdout, stderr *os.File
+	same string         // as [Wanted.Same]
+	also event.Observer // may be nil
 	// news has the newest extension of a lease, until it is taken.
-	news chan workerlease.Lease
-	// storeTime is a lower bound of store time.
-	storeTime func() time.Time
-	kept      kept
+	news    chan event.Lease
+	kept    kept
+	runs    runs
+	copying sync.WaitGroup // of output
+	copies  atomic.Int32   // that go on
+
+	begun  chan struct{}            // closed when the worker has begun, or can't be
+	worker *workerlease.WorkerLease // nil: it hasn't begun. By mu of the jobs, as the rest.
+	leaves bool                     // it ends after its run
+	next   *Wanted                  // what then comes in its place; nil: nothing
 }
 
-// run runs the command for one lease, and for each slot of it if it goes on from one
-// to the next. When it returns, the whole process tree is gone: only then is the
-// lease released, if leasing is stopped. See [job.hold] for processes that can't be killed.
-func (j *job) run(ctx context.Context, l workerlease.Lease) {
-	for {
-		j.look(&l)
-		e := j.under(ctx, &l, l.Slot)
-		switch {
-		case e.failed():
-			l.FailedWith(e.failure())
-		case e.succeeded():
-			l.Succeeded()
-		}
-		if e.held || !j.again(ctx, &l, e) {
-			return
-		}
+// over ends what is kept for a job, once its worker begins nothing on the ledger any more. It waits for a few seconds until the
+// output is passed on: its reader may have stopped reading. It doesn't wait if processes that could not be killed may write on.
+func (j *job) over() {
+	passed := make(chan struct{})
+	go func() {
+		defer close(passed)
+		j.copying.Wait()
+	}()
+	select {
+	case <-passed:
+	case <-j.kept.known.Done():
+	case <-j.Urgent:
+	case <-time.After(lastTime):
 	}
+	close(j.kept.over)
 }
 
 // extended takes note of how a lease goes on.
-func (j *job) extended(l workerlease.Lease) {
+func (j *job) extended(l event.Lease) {
 	select {
 	case <-j.news: // older ones
 	default:
@@ -62,9 +70,9 @@ func (j *job) look(l *workerlease.Lease) {
 	}
 }
 
-func (j *job) take(l *workerlease.Lease, n workerlease.Lease) {
+func (j *job) take(l *workerlease.Lease, n event.Lease) {
 	if n.Token == l.Token && n.Expiry.After(l.Expiry) {
-		*l = n
+		l.Slot, l.Start, l.Expiry, l.Attempt, l.Missed = n.Slot, n.Start, n.Expiry, n.Attempt, n.Missed
 	}
 }
 
@@ -102,21 +110,31 @@ func (e ending) succeeded() bool {
 	return e.Reason == guard.Exited && e.err == nil && e.ExitCode() == 0
 }
 
-// under runs the command under a lease, for a slot, until it ends or must end. An
+// under runs the command under a lease until it ends or must end. An
 // extension of the lease puts the latter off.
-func (j *job) under(ctx context.Context, l *workerlease.Lease, slot slots.Slot) ending {
+func (j *job) under(ctx context.Context, l *workerlease.Lease) ending {
 	// In this order: a pause in between makes the deadline earlier, never later.
 	now := guard.Boottime()
 	left := l.Remaining()
 	r := running{grace: j.graceOf(*l, left), deadline: now + left - killTime(left), until: l.Expiry, ended: make(chan struct{})}
 	began := *l
-	began.Slot = slot
-	p, err := guard.Start(guard.Command{
-		Path: j.Name, Args: j.Args, Env: environ(j.Env, began),
-		Stdin: j.stdin, Stdout: j.stdout, Stderr: j.stderr,
+	for len(j.Signals) > 0 {
+		<-j.Signals // They came when no command ran.
+	}
+	p, passed, err := j.start(guard.Command{
+		Path: j.Name, Args: j.Args, Env: environ(j.Env, began), Dir: j.Dir, User: j.User,
 		Deadline: r.deadline, Grace: r.grace, Notice: j.noticeOf(*l, left, r.grace),
 	})
 	if err != nil {
+		passed()
+		j.wrote(l) // It may have begun.
+	}
+	switch {
+	case errors.Is(err, guard.ErrUnsaid): // It was an attempt, too.
+		status := guard.Status{Code: -1, Signal: syscall.SIGKILL, Reason: guard.DeadlineReached}
+		j.Log.Ended(began, status, context.Cause(ctx), err)
+		return ending{status, err, guard.Boottime() - now, l.Expiry, j.hold(began, err)}
+	case err != nil:
 		j.Log.NotStarted(began, err)
 		return ending{err: err, took: guard.Boottime() - now, told: l.Expiry, held: j.hold(began, err)}
 	}
@@ -131,8 +149,17 @@ func (j *job) under(ctx context.Context, l *workerlease.Lease, slot slots.Slot) 
 	took := guard.Boottime() - now
 	close(r.ended)
 	<-told
-	j.Log.Ended(began, status, err)
+	passed()
+	j.wrote(l)
+	j.Log.Ended(began, status, context.Cause(ctx), err)
 	return ending{status, err, took, r.until, j.hold(began, err)}
+}
+
+// wrote tells what is kept of the output of a run that has ended.
+func (j *job) wrote(l *workerlease.Lease) {
+	if text := j.Output.End(); text != "" {
+		l.Wrote(text)
+	}
 }
 
 // running is the command while it runs.
@@ -159,16 +186,30 @@ func (j *job) tell(ctx context.Context, l *workerlease.Lease, r *running) {
 			j.order("kill", r.Kill)
 		case <-over:
 			over = nil
-			if errors.Is(context.Cause(ctx), workerlease.ErrStopped) {
+			if leavesGrace(context.Cause(ctx)) {
 				j.order("stop", r.Stop)
 			} else {
 				j.order("kill", r.Kill)
+			}
+		case s := <-j.Signals:
+			if s, ok := s.(syscall.Signal); ok {
+				j.order("signal", func() error { return r.Signal(s) })
 			}
 		case n := <-j.news:
 			j.take(l, n)
 			j.extend(*l, r)
 		}
 	}
+}
+
+// leavesGrace reports whether a lease that ended early, with a cause, leaves the command its grace: the
+// newest record still gives this worker the window, to whose end the guard keeps, and nothing is released
+// before the command is gone. It does not where the clock or the record is in doubt, nor at the window's end.
+func leavesGrace(cause error) bool {
+	return slices.ContainsFunc([]error{
+		workerlease.ErrStopped, workerlease.ErrPaused, workerlease.ErrDrained, workerlease.ErrAskedToRelease,
+		workerlease.ErrIneligible, workerlease.ErrStalled, workerlease.ErrTimedOut,
+	}, func(early error) bool { return errors.Is(cause, early) })
 }
 
 // extend moves the deadline to where the lease ends now.
@@ -190,19 +231,6 @@ func (j *job) extend(l workerlease.Lease, r *running) {
 	}
 }
 
-// again waits until the command is to be started once more under a lease that goes
-// on, and reports whether it is: if it was cut short, as soon as there is time
-// again; if it ended by itself, when the next slot begins.
-func (j *job) again(ctx context.Context, l *workerlease.Lease, e ending) bool {
-	switch {
-	case e.cut():
-		return j.extends() && j.timeAgain(ctx, l, e)
-	case j.Options.Continuous:
-		return j.nextSlot(ctx, l)
-	}
-	return false
-}
-
 // timeAgain waits until the lease that cut a command short goes on after all, long
 // enough for the command to be worth starting again.
 func (j *job) timeAgain(ctx context.Context, l *workerlease.Lease, e ending) bool {
@@ -222,28 +250,6 @@ func (j *job) timeAgain(ctx context.Context, l *workerlease.Lease, e ending) boo
 func (j *job) worth(l workerlease.Lease) bool {
 	left := l.Remaining()
 	return left-killTime(left) > 2*j.noticeOf(l, left, j.graceOf(l, left))
-}
-
-// nextSlot waits for the beginning of the next slot of the lease.
-func (j *job) nextSlot(ctx context.Context, l *workerlease.Lease) bool {
-	ended := j.storeTime()
-	for {
-		var begins <-chan time.Time
-		if l.Slot.Start.After(ended) {
-			early := l.Slot.Start.Sub(j.storeTime())
-			if early <= 0 {
-				return true
-			}
-			begins = time.After(early)
-		}
-		select {
-		case <-ctx.Done():
-			return false
-		case n := <-j.news:
-			j.take(l, n)
-		case <-begins:
-		}
-	}
 }
 
 // order gives the guard an order. A guard that can't be reached still has its deadline,

@@ -15,7 +15,6 @@ import (
 
 	"go.uber.org/zap/zapcore"
 
-	"github.com/slotlease/slotlease/cmd/leasectl/internal/guard"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/runlog"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/testutil/procs"
 	"github.com/slotlease/slotlease/internal/parallel"
@@ -26,7 +25,6 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	guard.Main()
 	procs.Feel()
 	parallel.Waiting() // for slots
 	os.Exit(m.Run())
@@ -60,7 +58,7 @@ func TestACommandWhoseLeaseIsExtendedLateIsStartedAgain(t *testing.T) {
 		code     int // of the command that is told to end
 	}{
 		"a command":          {nil, 8 * time.Second, 0},
-		"a job of each slot": {&workerlease.Job{}, 8 * time.Second, 1},
+		"a job of each slot": {&workerlease.Job{StartWithin: 24 * time.Hour}, 8 * time.Second, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -73,7 +71,7 @@ func TestACommandWhoseLeaseIsExtendedLateIsStartedAgain(t *testing.T) {
 				dir := t.TempDir()
 				up, told := filepath.Join(dir, "up"), filepath.Join(dir, "told")
 				o := workerlease.Options{
-					WorkerType: "t", InstanceID: "a", Schedule: slots.Must(slots.Every(24 * time.Hour)), JoinMidSlot: true, Job: c.job,
+					WorkerType: "t", InstanceID: "a", Schedule: slots.Must(slots.Every(24 * time.Hour)), Job: c.job,
 					FailoverWithin: c.failover, MinBackoff: 20 * time.Millisecond, MaxBackoff: 20 * time.Millisecond,
 				}
 				timing, err := o.Timing()
@@ -96,7 +94,7 @@ func TestACommandWhoseLeaseIsExtendedLateIsStartedAgain(t *testing.T) {
 				}()
 				procs.Eventually(t, "the command", func() bool { return len(procs.Lines(up)) == 1 })
 				link.Break(faultstore.Down())
-				expired := func() bool { return strings.Contains(logged.String(), "expired: "+string(workerlease.WindowEnded)) }
+				expired := func() bool { return strings.Contains(logged.String(), "ended: "+string(workerlease.WindowEnded)) }
 				procs.Eventually(t, "the command is told to end", func() bool {
 					_, err := os.Stat(told)
 					return err == nil || expired() // On a busy machine the lease may run out first.

@@ -3,10 +3,10 @@ package supervise
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/advice"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/around"
 	"github.com/slotlease/slotlease/store"
 )
 
@@ -27,8 +27,8 @@ func askLedger(ctx context.Context, l store.Ledger, report func(error)) error {
 		if err == nil {
 			_, err = l.WorkerTypes(ctx)
 		}
-		if c, ok := l.(store.RightsChecker); ok && err == nil {
-			err = c.CheckRights(ctx)
+		if check := store.Describe(l).CheckRights; check != nil && err == nil {
+			err = check(ctx)
 		}
 		return err
 	}
@@ -56,101 +56,21 @@ func askLedger(ctx context.Context, l store.Ledger, report func(error)) error {
 // stopping doesn't wait for a store that is down. Reads that begin later go on: a
 // release needs them. So do appends: the outcome of one that was broken off would have
 // to be read back.
-type readsUntil struct {
-	store.Ledger
+type readsUntil struct{ around.Ledger }
 
-	end context.Context
+func breakingOff(l store.Ledger, end context.Context) readsUntil {
+	return readsUntil{around.Ledger{Ledger: l, Do: func(ctx context.Context, _ string) (context.Context, func()) {
+		if end.Err() != nil {
+			return ctx, func() {}
+		}
+		ctx, cancel := context.WithCancel(ctx)
+		stop := context.AfterFunc(end, cancel)
+		return ctx, func() { stop(); cancel() }
+	}}}
 }
 
-// Warning is that of the ledger.
-func (r readsUntil) Warning() string {
-	if l, ok := r.Ledger.(store.Warner); ok {
-		return l.Warning()
-	}
-	return ""
-}
-
-// Note returns the note of the ledger.
-func (r readsUntil) Note() string {
-	if l, ok := r.Ledger.(store.Noter); ok {
-		return l.Note()
-	}
-	return ""
-}
-
-// Watch passes on the hints of the ledger, if it gives any.
-func (r readsUntil) Watch(ctx context.Context, changed func(workerType string)) error {
-	if l, ok := r.Ledger.(store.Watcher); ok {
-		return l.Watch(ctx, changed)
-	}
-	return fmt.Errorf("watch: %w", errors.ErrUnsupported)
-}
-
-// roster is that of the ledger, if it keeps one.
-func (r readsUntil) roster() (store.Roster, error) {
-	if l, ok := r.Ledger.(store.Roster); ok {
-		return l, nil
-	}
-	return nil, fmt.Errorf("roster: %w", errors.ErrUnsupported)
-}
-
-// Attend is broken off like a read: the roster may lose what it keeps.
-func (r readsUntil) Attend(ctx context.Context, presences []store.Presence) error {
-	l, err := r.roster()
-	if err != nil {
-		return err
-	}
-	ctx, done := r.until(ctx)
-	defer done()
-	return l.Attend(ctx, presences)
-}
-
-// Leave is broken off like a read.
-func (r readsUntil) Leave(ctx context.Context, workerType string, ids []string) error {
-	l, err := r.roster()
-	if err != nil {
-		return err
-	}
-	ctx, done := r.until(ctx)
-	defer done()
-	return l.Leave(ctx, workerType, ids)
-}
-
-// Presences is broken off like other reads.
-func (r readsUntil) Presences(ctx context.Context, workerType string) ([]store.Presence, error) {
-	l, err := r.roster()
-	if err != nil {
-		return nil, err
-	}
-	ctx, done := r.until(ctx)
-	defer done()
-	return l.Presences(ctx, workerType)
-}
-
-// until is a context for one read.
-func (r readsUntil) until(ctx context.Context) (context.Context, func()) {
-	if r.end.Err() != nil {
-		return ctx, func() {}
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	stop := context.AfterFunc(r.end, cancel)
-	return ctx, func() { stop(); cancel() }
-}
-
-func (r readsUntil) Now(ctx context.Context) (store.Stamp, error) {
-	ctx, done := r.until(ctx)
-	defer done()
-	return r.Ledger.Now(ctx)
-}
-
-func (r readsUntil) Get(ctx context.Context, workerType string, seq int64) (store.Record, error) {
-	ctx, done := r.until(ctx)
-	defer done()
-	return r.Ledger.Get(ctx, workerType, seq)
-}
-
-func (r readsUntil) Tail(ctx context.Context, workerType string, limit int) ([]store.Record, store.Stamp, error) {
-	ctx, done := r.until(ctx)
-	defer done()
-	return r.Ledger.Tail(ctx, workerType, limit)
+// Describe says what its worker is to know. That the ledger can be used has been asked by then.
+func (r readsUntil) Describe() store.Description {
+	d := store.Describe(r.Ledger.Ledger)
+	return store.Description{FailoverFloor: d.FailoverFloor, Warning: d.Warning, Note: d.Note}
 }

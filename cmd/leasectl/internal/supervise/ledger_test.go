@@ -11,6 +11,7 @@ import (
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/memory"
 	"github.com/slotlease/slotlease/workerlease"
+	"github.com/slotlease/slotlease/workerlease/event"
 )
 
 // checked is a ledger that denies the first checks of the rights.
@@ -20,7 +21,9 @@ type checked struct {
 	denials, checks int
 }
 
-func (c *checked) CheckRights(context.Context) error {
+func (c *checked) Describe() store.Description { return store.Description{CheckRights: c.checkRights} }
+
+func (c *checked) checkRights(context.Context) error {
 	if c.checks++; c.checks <= c.denials {
 		return fmt.Errorf("%w: insert", store.ErrDenied)
 	}
@@ -52,22 +55,24 @@ func TestADenialEndsARunOnlyIfItLasts(t *testing.T) {
 
 func TestAppendsThatAreDeniedEndARunAndDoubtsDoNot(t *testing.T) {
 	denied := fmt.Errorf("%w: insert (%w)", store.ErrDenied, store.ErrNotStored)
-	failed := func(op string, err error) workerlease.Event {
-		return workerlease.StoreFailed{Operation: op, Err: err}
+	refused := fmt.Errorf("%w: a replica (%w)", store.ErrRefused, store.ErrNotStored)
+	failed := func(op string, err error) event.Event {
+		return event.StoreFailed{Operation: op, Err: err}
 	}
 	for name, c := range map[string]struct {
-		events []workerlease.Event
+		events []event.Event
 		apart  time.Duration
 		ends   bool
 	}{
-		"three in a row":             {[]workerlease.Event{failed("append", denied), failed("append", denied), failed("append", denied)}, refusalLasts / 2, true},
-		"three in an election":       {[]workerlease.Event{failed("append", denied), failed("append", denied), failed("append", denied)}, refusalLasts / 5, false},
-		"three at once":              {[]workerlease.Event{failed("append", denied), failed("append", denied), failed("append", denied)}, 0, false},
-		"two":                        {[]workerlease.Event{failed("append", denied), failed("append", denied)}, time.Second, false},
-		"three, a success between":   {[]workerlease.Event{failed("append", denied), failed("append", denied), workerlease.Claimed{}, failed("append", denied)}, time.Second, false},
-		"reads, as in an election":   {[]workerlease.Event{failed("tail", store.ErrDenied), failed("tail", store.ErrDenied), failed("now", store.ErrDenied), failed("now", store.ErrDenied)}, time.Second, false},
-		"appends of unknown outcome": {[]workerlease.Event{workerlease.Unknown{Err: store.ErrDenied}, workerlease.Unknown{Err: store.ErrDenied}, workerlease.Unknown{Err: store.ErrDenied}}, time.Second, false},
-		"appends that were refused":  {[]workerlease.Event{workerlease.Unknown{Err: store.ErrRefused}, workerlease.Unknown{Err: store.ErrRefused}, workerlease.Unknown{Err: store.ErrRefused}}, time.Second, true},
+		"three in a row":             {[]event.Event{failed("append", denied), failed("append", denied), failed("append", denied)}, refusalLasts / 2, true},
+		"three in an election":       {[]event.Event{failed("append", denied), failed("append", denied), failed("append", denied)}, refusalLasts / 5, false},
+		"three at once":              {[]event.Event{failed("append", denied), failed("append", denied), failed("append", denied)}, 0, false},
+		"two":                        {[]event.Event{failed("append", denied), failed("append", denied)}, time.Second, false},
+		"three, a success between":   {[]event.Event{failed("append", denied), failed("append", denied), event.Claimed{}, failed("append", denied)}, time.Second, false},
+		"reads, as in an election":   {[]event.Event{failed("tail", store.ErrDenied), failed("tail", store.ErrDenied), failed("now", store.ErrDenied), failed("now", store.ErrDenied)}, time.Second, false},
+		"appends of unknown outcome": {[]event.Event{event.Unknown{Err: store.ErrDenied}, event.Unknown{Err: store.ErrDenied}, event.Unknown{Err: store.ErrDenied}}, time.Second, false},
+		"appends that were refused":  {[]event.Event{event.Unknown{Err: store.ErrRefused}, event.Unknown{Err: store.ErrRefused}, event.Unknown{Err: store.ErrRefused}}, refusalLasts / 2, true},
+		"refused for a moment":       {[]event.Event{failed("append", refused), failed("append", refused), failed("append", refused)}, refusalLasts / 5, false},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			r := newRefusals()
@@ -85,14 +90,14 @@ func TestAppendsThatAreDeniedEndARunAndDoubtsDoNot(t *testing.T) {
 // Of two denials weeks ago nothing is left when the rights were granted since, also if an election denies
 // one more.
 func TestAppendsThatWereDeniedEndARunOnlyIfTheRightsAreStillMissing(t *testing.T) {
-	denied := workerlease.StoreFailed{Operation: "append", Err: fmt.Errorf("%w: insert (%w)", store.ErrDenied, store.ErrNotStored)}
+	denied := event.StoreFailed{Operation: "append", Err: fmt.Errorf("%w: insert (%w)", store.ErrDenied, store.ErrNotStored)}
 	for denials, want := range map[int]error{0: nil, 3: nil, 1000: store.ErrDenied} {
 		synctest.Test(t, func(t *testing.T) {
 			l := &checked{Ledger: memory.New(memory.Options{}), denials: denials}
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			r := newRefusals()
-			unfit := r.unfit(ctx, l, "job")
+			unfit := r.unfit(ctx, l)
 			for _, after := range []time.Duration{0, time.Second, 21 * 24 * time.Hour, time.Minute, time.Second} {
 				time.Sleep(after)
 				r.observe(denied)
@@ -112,12 +117,12 @@ func TestAppendsThatWereDeniedEndARunOnlyIfTheRightsAreStillMissing(t *testing.T
 
 // The check may not show what is denied. Denials that go on then end the run.
 func TestAppendsThatAreDeniedOnAndOnEndARunWhateverTheCheckSays(t *testing.T) {
-	denied := workerlease.StoreFailed{Operation: "append", Err: fmt.Errorf("%w: insert (%w)", store.ErrDenied, store.ErrNotStored)}
+	denied := event.StoreFailed{Operation: "append", Err: fmt.Errorf("%w: insert (%w)", store.ErrDenied, store.ErrNotStored)}
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		r := newRefusals()
-		unfit := r.unfit(ctx, &checked{Ledger: memory.New(memory.Options{})}, "job")
+		unfit := r.unfit(ctx, &checked{Ledger: memory.New(memory.Options{})})
 		for range 10 {
 			r.observe(denied)
 			time.Sleep(refusalLasts / 2)
@@ -156,9 +161,9 @@ func TestReadsThatAreDeniedOrFindNoLedgerEndARunIfThatLasts(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), 2*refusalLasts)
 				defer cancel()
 				r := newRefusals()
-				unfit := r.unfit(ctx, l, "job")
+				unfit := r.unfit(ctx, l)
 				_, _, err := l.Tail(ctx, "job", 1)
-				r.observe(workerlease.StoreFailed{Operation: "tail", Err: err})
+				r.observe(event.StoreFailed{Worker: event.Worker{WorkerType: "job"}, Operation: "tail", Err: err})
 				var got error
 				select {
 				case got = <-unfit:
@@ -169,6 +174,16 @@ func TestReadsThatAreDeniedOrFindNoLedgerEndARunIfThatLasts(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+func TestALedgerThatComparesTheRecordBelowIsPassedOn(t *testing.T) {
+	m := memory.New(memory.Options{})
+	if store.AsFollower(breakingOff(m, t.Context())) == nil {
+		t.Error("a Follower is hidden: workers would read before each extension")
+	}
+	if store.AsFollower(breakingOff(struct{ store.Ledger }{m}, t.Context())) != nil {
+		t.Error("a Follower shows where none is")
 	}
 }
 
@@ -202,23 +217,43 @@ func TestTheRosterOfALedgerIsPassedOnAndDoesNotHoldUpAStop(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			end, stop := context.WithCancel(t.Context())
 			m := memory.New(memory.Options{})
-			if err := call(t.Context(), readsUntil{m, end}); err != nil {
+			if err := call(t.Context(), breakingOff(m, end)); err != nil {
 				t.Errorf("%s = %v, want nil", name, err)
 			}
 			if all, err := m.Presences(t.Context(), "job"); err != nil || (len(all) == 1) != (name == "Attend") {
 				t.Errorf("%s left %+v, %v", name, all, err)
 			}
-			if err := call(t.Context(), readsUntil{struct{ store.Ledger }{m}, end}); !errors.Is(err, errors.ErrUnsupported) {
+			if err := call(t.Context(), breakingOff(struct{ store.Ledger }{m}, end)); !errors.Is(err, errors.ErrUnsupported) {
 				t.Errorf("%s of a ledger without a roster = %v, want errors.ErrUnsupported", name, err)
 			}
 			began := time.Now()
 			time.AfterFunc(time.Second, stop)
-			if err := call(t.Context(), readsUntil{asleep{m}, end}); !errors.Is(err, context.Canceled) || time.Since(began) != time.Second {
+			if err := call(t.Context(), breakingOff(asleep{m}, end)); !errors.Is(err, context.Canceled) || time.Since(began) != time.Second {
 				t.Errorf("%s that hangs = %v after %v, want it broken off by the stop", name, err, time.Since(began))
 			}
-			if err := call(t.Context(), readsUntil{m, end}); err != nil {
+			if err := call(t.Context(), breakingOff(m, end)); err != nil {
 				t.Errorf("%s after the stop = %v, want nil", name, err)
 			}
 		})
 	}
+}
+
+// paced is a ledger that knows the time poorly.
+type paced struct{ store.Ledger }
+
+func (paced) Describe() store.Description { return store.Description{FailoverFloor: 9 * time.Second} }
+
+// What a worker asks a ledger, besides its operations, it asks through the one that breaks off reads.
+func TestAWorkerRefusesSlotsThatAreTooShortForTheClockOfItsStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, o := range []workerlease.Options{
+			{WorkerType: "job", LeaseInterval: 2 * time.Second},
+			{WorkerType: "job", LeaseInterval: time.Minute, FailoverWithin: 5 * time.Second},
+		} {
+			client := workerlease.NewClient(breakingOff(paced{memory.New(memory.Options{})}, t.Context()), workerlease.ClientOptions{})
+			if _, err := client.TryClaim(t.Context(), o); !errors.Is(err, workerlease.ErrOptions) {
+				t.Errorf("TryClaim() with slots of %v and FailoverWithin %v = %v, want ErrOptions", o.LeaseInterval, o.FailoverWithin, err)
+			}
+		}
+	})
 }

@@ -2,21 +2,20 @@ package supervise
 
 import (
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/runlog"
-	"github.com/slotlease/slotlease/workerlease"
+	"github.com/slotlease/slotlease/workerlease/event"
 )
 
 // observer passes what happens to a worker on to the command and the log.
 type observer struct {
 	log      *runlog.Log
-	extended func(workerlease.Lease)
+	extended func(event.Lease)
 	refusals *refusals
-	also     workerlease.Observer // may be nil
+	also     event.Observer // may be nil
 }
 
-// Observe passes an event on. The command comes first: a log that is read slowly must
-// not cost it its lease.
-func (o observer) Observe(e workerlease.Event) {
-	if e, ok := e.(workerlease.Extended); ok {
+// Observe passes an event on. The command comes first. None of them blocks: leasing waits for this.
+func (o observer) Observe(e event.Event) {
+	if e, ok := e.(event.Extended); ok {
 		o.extended(e.Lease)
 	}
 	o.refusals.observe(e)

@@ -14,26 +14,31 @@ import (
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/guard"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease"
+	"github.com/slotlease/slotlease/workerlease/event"
 )
+
+// Patience is how long Once waits.
+type Patience struct {
+	Since time.Time     // when it began
+	Store time.Duration // for the store, and for the next attempt at a job that has failed
+	Done  time.Duration // for another worker that has the slot of a job, and in all; 0: to the slot's end
+}
 
 // Once claims what is left of the current slot, runs the command under that lease, and gives the rest
 // back: as done, if the command is a job and has ended with exit code 0. It returns the exit code of
 // the command. The error wraps [workerlease.ErrNotClaimed] if the slot can't be had, which is logged
-// already. unfit is why the store could not be used within timeout, or when a job was to be recorded as
+// already. unfit is why the store could not be used, or when a job was to be recorded as
 // done. A lease that can't be released is logged, and ends by itself; a job that can't be recorded as
 // done is an error.
-func Once(ctx context.Context, ledger store.Ledger, t workerlease.Timing, c Command, timeout time.Duration) (code int, unfit, err error) {
-	work, over, err := newJob(t, c)
-	if err != nil {
-		return 0, nil, err
-	}
-	defer over()
+func Once(ctx context.Context, ledger store.Ledger, t workerlease.Timing, c Command, p Patience) (code int, unfit, err error) {
+	work := newJob(Wanted{Timing: t, Command: c})
+	defer work.over()
 	stopping, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	seen := &sightings{observer: observer{c.Log, work.extended, newRefusals(), c.Observer}, charges: workerlease.Charges{}}
-	client := workerlease.NewClient(readsUntil{ledger, stopping}, workerlease.ClientOptions{Observer: seen, Roster: c.Roster})
-	c.Log.Began(t.Options)
-	claim, unfit, err := work.claim(ctx, client, ledger, seen, stop, timeout)
+	client := workerlease.NewClient(breakingOff(ledger, stopping), workerlease.ClientOptions{Observer: seen, Roster: c.Roster})
+	c.Log.Began(t.Options, t.Options.Job != nil)
+	claim, unfit, err := (&attempts{job: work, client: client, seen: seen, checked: check(stopping, ledger, c.Log), stop: stop, patience: p}).await(ctx, ledger)
 	if claim == nil {
 		return 0, unfit, err
 	}
@@ -45,6 +50,12 @@ func Once(ctx context.Context, ledger store.Ledger, t workerlease.Timing, c Comm
 		return 0, nil, kept
 	}
 	seen.forget()
+	switch started := e.Reason != 0; {
+	case e.succeeded() || t.Options.Job != nil && started && e.ExitCode() == 0:
+		seen.Observe(e.success(claim.Lease))
+	case started && e.cut() && e.ExitCode() != 0 && t.Options.Job == nil: // Of a job the claim says so.
+		seen.Observe(e.cutShort(claim.Lease))
+	}
 	code, err = work.giveBack(ctx, claim, e, held)
 	last := seen.last()
 	switch {
@@ -57,17 +68,20 @@ func Once(ctx context.Context, ledger store.Ledger, t workerlease.Timing, c Comm
 	return code, nil, err
 }
 
-// claim claims the slot. Without a claim, there is an error, or the store is unfit.
-func (j *job) claim(ctx context.Context, client *workerlease.Client, ledger store.Ledger, seen *sightings, stop func(), timeout time.Duration) (claim *workerlease.Claim, unfit, err error) {
+// giveUpTime is how long a claim may take to end once it is too late for it. An append that the store
+// leaves unanswered is given up then: if it lands, its lease ends by itself.
+const giveUpTime = 800 * time.Millisecond
+
+// claim claims the slot. Without a claim, there is an error, or the store is unfit. allowed is how long it may take.
+func (j *attempts) claim(ctx context.Context, allowed time.Duration) (claim *workerlease.Claim, unfit, err error) {
 	trying, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	late := fmt.Errorf("the slot could not be claimed within %v", timeout)
-	defer time.AfterFunc(timeout, func() { end(late) }).Stop()
+	late := fmt.Errorf("the slot could not be claimed within %v", j.patience.Store)
+	defer time.AfterFunc(allowed, func() { end(late) }).Stop()
 	barred := make(chan error, 1)
-	checked := j.check(trying, ledger)
 	go func() {
 		select {
-		case err := <-checked:
+		case err := <-j.checked:
 			barred <- err
 			end(err)
 		case <-trying.Done():
@@ -75,13 +89,7 @@ func (j *job) claim(ctx context.Context, client *workerlease.Client, ledger stor
 			end(context.Canceled)
 		}
 	}()
-	goOn := context.AfterFunc(trying, func() {
-		if !j.Log.Reached() {
-			stop()
-		}
-	})
-	claim, err = client.TryClaim(trying, j.Options)
-	goOn()
+	claim, err = j.tryClaim(ctx, trying, late)
 	switch {
 	case err == nil:
 		return claim, nil, nil
@@ -89,7 +97,7 @@ func (j *job) claim(ctx context.Context, client *workerlease.Client, ledger stor
 		return nil, nil, exit.BadUsage("", err)
 	case errors.Is(err, workerlease.ErrNotClaimed):
 		// A slot that passed while the store failed isn't somebody else's.
-		if last := seen.last(); last != nil && seen.passed() {
+		if last := j.seen.last(); last != nil && j.seen.passed() {
 			j.Log.Failing()
 			return nil, nil, fmt.Errorf("%w: %w", errPassed, last)
 		}
@@ -104,10 +112,39 @@ func (j *job) claim(ctx context.Context, client *workerlease.Client, ledger stor
 		return nil, unfit, nil
 	default:
 	}
-	if last := seen.last(); last != nil {
+	if last := j.seen.last(); last != nil {
 		return nil, fmt.Errorf("%w: %w", late, last), nil
 	}
 	return nil, nil, late
+}
+
+// tryClaim claims the slot until trying ends, and a little longer, unless ctx has ended: then as long as that takes.
+func (j *attempts) tryClaim(ctx, trying context.Context, late error) (claim *workerlease.Claim, err error) {
+	givenUp := make(chan struct{})
+	defer context.AfterFunc(trying, func() {
+		interrupted := ctx.Err() != nil
+		if !interrupted || !j.Log.Reached() {
+			j.stop()
+		}
+		if !interrupted {
+			time.AfterFunc(giveUpTime, func() { close(givenUp) })
+		}
+	})()
+	type outcome struct {
+		claim *workerlease.Claim
+		err   error
+	}
+	tried := make(chan outcome, 1)
+	go func() {
+		claim, err := j.client.TryClaim(trying, j.Options)
+		tried <- outcome{claim, err}
+	}()
+	select {
+	case o := <-tried:
+		return o.claim, o.err
+	case <-givenUp:
+		return nil, late
+	}
 }
 
 // underClaim runs the command under a claim, until it has ended or processes are left that can't be
@@ -125,9 +162,12 @@ func (j *job) underClaim(ctx context.Context, claim *workerlease.Claim) (e endin
 		held, _ = claim.RunIfHeld(until, func(ctx context.Context, l workerlease.Lease) error {
 			for {
 				j.look(&l)
-				e = j.under(ctx, &l, l.Slot)
+				e = j.under(ctx, &l)
 				// What was told to end is over, also if the lease goes on after all.
 				if started := e.Reason != 0; e.held || started || !e.cut() || !j.extends() || !j.timeAgain(ctx, &l, e) {
+					if !e.held && (e.failed() || j.Options.Job != nil && started && e.ExitCode() != 0) {
+						claim.Fail(e.failure())
+					}
 					return nil
 				}
 			}
@@ -152,9 +192,6 @@ func (j *job) giveBack(ctx context.Context, claim *workerlease.Claim, e ending, 
 	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTime)
 	defer cancel()
 	started := e.Reason != 0
-	if e.failed() {
-		claim.Lease.FailedWith(e.failure())
-	}
 	if started && e.ExitCode() == 0 && j.Options.Job != nil {
 		if err := claim.Complete(limit); err != nil {
 			return 0, fmt.Errorf("%w: %w", errUnrecorded, err)
@@ -179,22 +216,26 @@ type sightings struct {
 	failure error
 	missed  bool
 	charges workerlease.Charges
+	clock   event.ClockSample // the newest
+	at      time.Time         // when it came
 }
 
 // Observe takes note of an event, and passes it on.
-func (s *sightings) Observe(e workerlease.Event) {
+func (s *sightings) Observe(e event.Event) {
 	s.mu.Lock()
 	switch e := e.(type) {
-	case workerlease.StoreFailed:
+	case event.StoreFailed:
 		s.failure = e.Err
-	case workerlease.Unknown:
+	case event.Unknown:
 		s.failure = e.Err
-	case workerlease.Throttled:
+	case event.Throttled:
 		s.failure = e.Err
-	case workerlease.Missed:
+	case event.Missed:
 		s.missed = slices.Contains(storesOwn, e.Why)
-	case workerlease.Charged:
+	case event.Charged:
 		s.charges[e.Operation] += e.Units
+	case event.ClockSample:
+		s.clock, s.at = e, time.Now()
 	}
 	s.mu.Unlock()
 	s.observer.Observe(e)
@@ -215,7 +256,7 @@ func (s *sightings) last() error {
 }
 
 // storesOwn are the reasons of missed slots for which a store that failed can be to blame: not a pause, for one.
-var storesOwn = []workerlease.Reason{workerlease.Unreachable, workerlease.Denied, workerlease.Refused, workerlease.TooLate}
+var storesOwn = []workerlease.Reason{workerlease.Unreachable, workerlease.Denied, workerlease.Refused, workerlease.StoreWentBack, workerlease.TooLate}
 
 // passed reports that a slot has passed without a holder that is known, and perhaps because the store failed.
 func (s *sightings) passed() bool {
@@ -224,9 +265,31 @@ func (s *sightings) passed() bool {
 	return s.missed
 }
 
+// until is how long it is until a store time may have come, and is negative if it may have already.
+func (s *sightings) until(t time.Time) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return t.Sub(s.clock.StoreTime) - s.clock.Uncertainty - time.Since(s.at)
+}
+
 // cost is what was billed.
 func (s *sightings) cost() workerlease.Charges {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return maps.Clone(s.charges)
+}
+
+// success is the event of a command that has succeeded under a claim.
+func (e ending) success(l workerlease.Lease) event.Event {
+	return event.TaskSucceeded{Worker: event.Worker{WorkerType: l.WorkerType, InstanceID: l.InstanceID}, Took: e.took, Lease: eventLease(l)}
+}
+
+// cutShort is the event of a command that the end of its lease has cut short. No next slot makes up for it.
+func (e ending) cutShort(l workerlease.Lease) event.Event {
+	return event.Faltered{Worker: event.Worker{WorkerType: l.WorkerType, InstanceID: l.InstanceID}, Lease: eventLease(l), Err: e.failure()}
+}
+
+// eventLease is a lease as events have it.
+func eventLease(l workerlease.Lease) event.Lease {
+	return event.Lease{WorkerType: l.WorkerType, InstanceID: l.InstanceID, Slot: l.Slot, Start: l.Start, Expiry: l.Expiry, Token: l.Token, Attempt: l.Attempt}
 }

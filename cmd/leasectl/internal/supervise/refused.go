@@ -3,17 +3,18 @@ package supervise
 import (
 	"context"
 	"errors"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/advice"
 	"github.com/slotlease/slotlease/store"
-	"github.com/slotlease/slotlease/workerlease"
+	"github.com/slotlease/slotlease/workerlease/event"
 )
 
 const (
-	// refusalLasts is how long a ledger refuses or denies reads or isn't there, or denies appends,
-	// before it counts as unfit: a backup may make it refuse them for a moment, by a second link to
+	// refusalLasts is how long a ledger refuses or denies reads or appends, or isn't there, before it
+	// counts as unfit: a backup may make it refuse them for a moment, by a second link to
 	// its file, and an election may make it deny them.
 	refusalLasts = advice.Patience
 	// refusedAppends is how many appends in a row a ledger refuses or denies before it counts as
@@ -26,34 +27,38 @@ const (
 	doubtLasts = 5 * time.Minute
 )
 
-// refusals watches whether a ledger that was fit refuses to be used.
+// refusals watches whether a ledger that was fit refuses to be used, by what happens to all its workers.
 type refusals struct {
-	appends int           // refused in a row
-	since   time.Time     // when the first of them was
-	granted atomic.Bool   // The rights are there: those that were denied don't count.
-	reads   chan struct{} // has an element if a read was barred
-	lasting chan error    // has why appends are refused
+	granted atomic.Bool // The rights are there: those that were denied don't count.
+	reads   chan string // has a worker type if a read was barred, which it was for
+	lasting chan error  // has why appends are refused
+
+	mu      sync.Mutex
+	appends int       // refused in a row
+	since   time.Time // when the first of them was
 }
 
 func newRefusals() *refusals {
-	return &refusals{reads: make(chan struct{}, 1), lasting: make(chan error, 1)}
+	return &refusals{reads: make(chan string, 1), lasting: make(chan error, 1)}
 }
 
 // observe takes note of an event.
-func (r *refusals) observe(e workerlease.Event) {
+func (r *refusals) observe(e event.Event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	switch e := e.(type) {
-	case workerlease.Claimed, workerlease.Extended, workerlease.Released, workerlease.SlotDone:
+	case event.Claimed, event.Extended, event.Released, event.SlotDone:
 		r.appends = 0
-	case workerlease.Unknown:
+	case event.Unknown:
 		if errors.Is(e.Err, store.ErrRefused) {
 			r.append(e.Err)
 		}
-	case workerlease.StoreFailed:
+	case event.StoreFailed:
 		switch {
 		case errors.Is(e.Err, store.ErrNotStored) && barred(e.Err):
 			r.append(e.Err)
 		case barred(e.Err):
-			keep(r.reads, struct{}{})
+			keep(r.reads, e.WorkerType)
 		}
 	}
 }
@@ -61,7 +66,7 @@ func (r *refusals) observe(e workerlease.Event) {
 // barred reports whether a ledger refuses or denies an operation, or was removed.
 func barred(err error) bool { return advice.Lasting(err) }
 
-// append counts an append that was refused.
+// append counts an append that was refused. The caller holds mu.
 func (r *refusals) append(err error) {
 	if r.granted.Swap(false) {
 		r.appends = 0
@@ -69,8 +74,7 @@ func (r *refusals) append(err error) {
 	if r.appends++; r.appends == 1 {
 		r.since = time.Now()
 	}
-	brief := !errors.Is(err, store.ErrRefused) && time.Since(r.since) < refusalLasts
-	if r.appends >= refusedAppends && !brief {
+	if r.appends >= refusedAppends && time.Since(r.since) >= refusalLasts {
 		keep(r.lasting, err)
 	}
 }
@@ -82,9 +86,8 @@ func keep[T any](to chan T, news T) {
 	}
 }
 
-// unfit returns a channel that gets an error once a ledger proves unfit for a worker type. It gets
-// nothing while the ledger is fit.
-func (r *refusals) unfit(ctx context.Context, l store.Ledger, workerType string) <-chan error {
+// unfit returns a channel that gets an error once a ledger proves unfit. It gets nothing while the ledger is fit.
+func (r *refusals) unfit(ctx context.Context, l store.Ledger) <-chan error {
 	unfit := make(chan error, 1)
 	go func() {
 		var doubted time.Time
@@ -103,7 +106,7 @@ func (r *refusals) unfit(ctx context.Context, l store.Ledger, workerType string)
 				case <-r.lasting: //nolint:errcheck // It came meanwhile, and says the same.
 				default:
 				}
-			case <-r.reads:
+			case workerType := <-r.reads:
 				if err := refusing(ctx, l, workerType); err != nil {
 					unfit <- err
 					return
@@ -117,11 +120,11 @@ func (r *refusals) unfit(ctx context.Context, l store.Ledger, workerType string)
 // granted reports whether appends that were denied with an error may be granted by now: the denials may be
 // weeks apart if another worker has all slots. Only a ledger that can check the rights shows it.
 func granted(ctx context.Context, l store.Ledger, denied error) bool {
-	c, ok := l.(store.RightsChecker)
-	if !ok || errors.Is(denied, store.ErrRefused) {
+	check := store.Describe(l).CheckRights
+	if check == nil || errors.Is(denied, store.ErrRefused) {
 		return false
 	}
-	return lasts(ctx, c.CheckRights) == nil
+	return lasts(ctx, check) == nil
 }
 
 // refusing checks whether a ledger keeps refusing or denying reads, or stays away, and returns the last

@@ -41,14 +41,9 @@ var errExtendedLate = errors.New("told to end, because the lease was extended la
 // task runs the command for one slot. Without an error the slot is done. A command
 // that was told to end before it had done its work has not failed.
 func (j *job) task(ctx context.Context, l workerlease.Lease) error {
-	slot := l.Slot
-	if l.Missed {
-		// Its lease is that of the slot after it, and is extended as that.
-		l.Slot = j.Options.Schedule.At(l.Start)
-	}
 	for {
 		j.look(&l)
-		e := j.under(ctx, &l, slot)
+		e := j.under(ctx, &l)
 		started := e.Reason != 0
 		switch {
 		case e.held:

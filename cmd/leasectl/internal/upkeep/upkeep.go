@@ -24,7 +24,7 @@ import (
 
 // opened calls act with the SQLite ledger of a target. What is missing isn't created.
 func opened(ctx context.Context, t storeuri.Target, readOnly bool, what string, act func(l *sqlite.Ledger) error) (err error) {
-	if t.Scheme != storeuri.SQLite {
+	if !t.IsFile() {
 		return exit.BadUsage("", fmt.Errorf("%s is for SQLite ledgers: %s is another store, which has its own means", what, place(t)))
 	}
 	if _, err := os.Stat(t.Path()); errors.Is(err, fs.ErrNotExist) {

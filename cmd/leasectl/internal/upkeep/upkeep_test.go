@@ -168,28 +168,6 @@ func TestThePlanOfALedgerWhoseTimeIsUncertainAloneSaysSo(t *testing.T) {
 	}
 }
 
-func TestAFileMayHaveAnyName(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "a\nb\x1b[2J")
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Skip(err)
-	}
-	target, err := storeuri.Parse("sqlite:"+filepath.Join(dir, "leases.db"), func(string) string { return "" })
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := target.Open(t.Context(), false)
-	if err == nil {
-		err = errors.Join(l.Init(t.Context()), l.Close(t.Context()))
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	var result strings.Builder
-	if err := Backup(t.Context(), target, filepath.Join(dir, "copy.db"), &result); err != nil || strings.Count(result.String(), "\n") != 1 || strings.Contains(result.String(), "\x1b") {
-		t.Errorf("Backup() = %v, and says %q, want one line", err, result.String())
-	}
-}
-
 // The workers of a container go by its boot id, leasectl by that of the machine. Both may have run
 // for seconds only, as in a test machine.
 func TestReanchorFromOutsideAContainerMendsItsTime(t *testing.T) {

@@ -1,7 +1,6 @@
 package verification
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -32,6 +31,7 @@ type Ledger struct {
 	Terms      int            `json:"terms"`
 	Grants     int            `json:"grants"`
 	Missed     int            `json:"missedSlots"`
+	Skipped    int            `json:"skippedSlots"`
 	MissedMore bool           `json:"moreMissedSlots,omitempty"`
 	Faults     int            `json:"faults"`
 	Warnings   int            `json:"warnings"`
@@ -60,7 +60,7 @@ func (r result) json() Result {
 	for _, l := range r.ledgers {
 		x := Ledger{
 			WorkerType: l.WorkerType, Sound: l.Sound(), Records: l.Records, First: l.First, Last: l.Last, Terms: l.Terms, Grants: l.Grants,
-			Missed: l.Missed, MissedMore: l.MissedMore, Faults: l.Faults, Warnings: l.Warnings, Notes: l.Notes,
+			Missed: l.Missed, Skipped: l.Skipped, MissedMore: l.MissedMore, Faults: l.Faults, Warnings: l.Warnings, Notes: l.Notes,
 			Counts: map[string]int{}, Findings: listed(l.Findings),
 		}
 		for _, c := range l.Counts {
@@ -82,11 +82,7 @@ func listed(all []verify.Finding) []Finding {
 // write shows the result as JSON, or for people.
 func (r result) write(w io.Writer, asJSON bool) error {
 	if asJSON {
-		text, err := json.MarshalIndent(r.json(), "", "  ")
-		if err == nil {
-			_, err = fmt.Fprintf(w, "%s\n", text)
-		}
-		return err
+		return display.WriteJSON(w, r.json(), true)
 	}
 	_, err := io.WriteString(w, r.text())
 	return err
@@ -105,11 +101,11 @@ func (r result) text() string {
 		}
 		verdict := "sound"
 		if !l.Sound() {
-			verdict = plural(l.Faults, "fault")
+			verdict = display.Count(l.Faults, "fault")
 		}
-		fmt.Fprintf(&b, "%s: %s, %s", display.Flat(l.WorkerType), verdict, plural(l.Warnings, "warning"))
+		fmt.Fprintf(&b, "%s: %s, %s", display.Flat(l.WorkerType), verdict, display.Count(l.Warnings, "warning"))
 		if l.Records > 0 {
-			fmt.Fprintf(&b, ", in %s (%d to %d) of %s", plural(l.Records, "record"), l.First, l.Last, plural(l.Terms, "term"))
+			fmt.Fprintf(&b, ", in %s (%d to %d) of %s", display.Count(l.Records, "record"), l.First, l.Last, display.Count(l.Terms, "term"))
 		}
 		b.WriteString("\n")
 		shown := map[verify.Severity]map[verify.Code]int{}

@@ -63,7 +63,7 @@ func TestATrimMeanwhileIsNoFault(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			r, err := readOne(t.Context(), &charges.Ledger{Ledger: l}, "export", Options{Timeout: time.Minute}, Output{})
+			r, err := readOne(t.Context(), charges.New(l), "export", Options{Timeout: time.Minute}, Output{})
 			if err != nil || len(r.Findings) > 0 || r.Last != 2000 {
 				t.Errorf("readOne() = %+v, %v, want no finding", r, err)
 			}

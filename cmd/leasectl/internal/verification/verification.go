@@ -3,13 +3,13 @@ package verification
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"time"
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/advice"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/charges"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/display"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/inspect"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
@@ -57,16 +57,33 @@ func Run(ctx context.Context, t storeuri.Target, o Options, out Output) (err err
 		return advice.ForStore(t, err)
 	}
 	defer func() { err = exit.Join(err, storeuri.Close(ctx, l)) }()
-	ledger := &charges.Ledger{Ledger: l}
-	r, err := read(ctx, ledger, o, out)
+	r, err := of(ctx, t, l, o, out)
 	if err != nil {
-		return advice.ForStore(t, err)
+		return err
 	}
-	r.store, r.warning, r.charges = t.Shown, storeuri.Warning(l), ledger.Charges()
 	if err := r.write(out.Writer, o.JSON); err != nil {
 		return err
 	}
 	return r.verdict(o.Strict)
+}
+
+// Of verifies the ledgers of a store that is open, and returns what [Run] prints as JSON.
+func Of(ctx context.Context, t storeuri.Target, l store.Ledger, o Options) (Result, error) {
+	r, err := of(ctx, t, l, o, Output{})
+	if err != nil {
+		return Result{}, err
+	}
+	return r.json(), nil
+}
+
+func of(ctx context.Context, t storeuri.Target, l store.Ledger, o Options, out Output) (result, error) {
+	ledger := charges.New(l)
+	r, err := read(ctx, ledger, o, out)
+	if err != nil {
+		return r, advice.ForStore(t, err)
+	}
+	r.store, r.warning, r.charges = t.Shown, store.Describe(l).Warning(), ledger.Charges()
+	return r, nil
 }
 
 // read verifies the ledgers of a store, or the one of a worker type.
@@ -130,57 +147,40 @@ func readOne(ctx context.Context, l *charges.Ledger, name string, o Options, out
 	first := int64(0) // record that was read
 	for after := int64(0); after < last; {
 		var page []store.Record
-		gone := func(int64) bool { return false }
-		err := within(ctx, o, func(ctx context.Context) (err error) {
-			if page, err = next(ctx, l, name, after, last); err != nil || len(page) == 0 {
+		oldest := int64(0) // that is left when records are missing: they may have been trimmed meanwhile
+		if err := within(ctx, o, func(ctx context.Context) (err error) {
+			if page, err = l.Page(ctx, name, after, store.MaxPage); err != nil || len(page) == 0 {
 				return err
 			}
 			if first == 0 {
 				first, after = page[0].Seq, page[0].Seq-1
 			}
-			if !holes(page, after) {
+			if page[len(page)-1].Seq == after+int64(len(page)) {
 				return nil
 			}
-			// What is missing may have been trimmed meanwhile.
-			oldest, err := next(ctx, l, name, 0, last)
-			if err == nil && len(oldest) > 0 {
-				gone = func(below int64) bool { return trimmed(below, first, oldest[0].Seq) }
+			rest, err := l.Page(ctx, name, 0, 1)
+			if len(rest) > 0 {
+				oldest = rest[0].Seq
 			}
 			return err
-		})
-		if err != nil {
-			return nil, err
-		}
-		if len(page) == 0 {
-			break
+		}); err != nil || len(page) == 0 {
+			return v.Report(), err
 		}
 		for _, r := range page {
 			if r.Seq > last {
-				after = r.Seq
-				break
+				return v.Report(), nil
 			}
-			if r.Seq > after+1 && gone(after) {
+			if r.Seq > after+1 && trimmed(after, first, oldest) {
 				v.Trimmed()
 			}
 			after = r.Seq
 			v.Add(r)
 		}
 		if out.Progress != nil {
-			out.Progress(fmt.Sprintf("%s: record %d of %d", name, min(after, last), last))
+			out.Progress(fmt.Sprintf("%s: record %d of %d", name, after, last))
 		}
 	}
 	return v.Report(), nil
-}
-
-// holes reports that records are missing in a page, or before it.
-func holes(page []store.Record, after int64) bool {
-	for _, r := range page {
-		if r.Seq != after+1 {
-			return true
-		}
-		after = r.Seq
-	}
-	return false
 }
 
 // trimmed reports that records right above a Seq were trimmed since the first was read, by the oldest that
@@ -189,33 +189,14 @@ func trimmed(below, first, oldest int64) bool {
 	return oldest > below || oldest > first && below-oldest < store.TrimBatch
 }
 
-// next are the oldest records above a Seq. A ledger without pages is read by its newest records, whose
-// number grows until there are no older ones.
-func next(ctx context.Context, l *charges.Ledger, name string, after, last int64) ([]store.Record, error) {
-	page, err := l.Page(ctx, name, after, store.MaxPage)
-	if !errors.Is(err, errors.ErrUnsupported) {
-		return page, err
-	}
-	for seq := after + 1; seq <= last && len(page) < store.MaxPage; seq++ {
-		r, err := l.Get(ctx, name, seq)
-		switch {
-		case err == nil:
-			page = append(page, r)
-		case !errors.Is(err, store.ErrNotFound):
-			return nil, err
-		}
-	}
-	return page, nil
-}
-
 // verdict is the error of what was found, nil if the ledgers are sound.
 func (r result) verdict(strict bool) error {
 	faults, warnings := r.count()
 	switch {
 	case faults > 0:
-		return exit.With(exit.Unsound, fmt.Errorf("found %s", plural(faults, "fault")))
+		return exit.With(exit.Unsound, fmt.Errorf("found %s", display.Count(faults, "fault")))
 	case strict && warnings > 0:
-		return exit.With(exit.Unsound, fmt.Errorf("found %s, and --strict is given", plural(warnings, "warning")))
+		return exit.With(exit.Unsound, fmt.Errorf("found %s, and --strict is given", display.Count(warnings, "warning")))
 	}
 	return nil
 }
@@ -232,11 +213,4 @@ func (r result) count() (faults, warnings int) {
 		}
 	}
 	return faults, warnings
-}
-
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }

@@ -21,7 +21,7 @@ import (
 const parentEnv = "PEER_TEST_PARENT"
 
 // Main runs the tests, or plays the parent of the shared peer.
-func Main(m *testing.M, shared func() (*peer.Server, error)) {
+func Main(m *testing.M, shared peer.Shared) {
 	if mode := os.Getenv(parentEnv); mode != "" {
 		fmt.Println("error:", parent(mode, shared))
 		os.Exit(1)
@@ -30,8 +30,8 @@ func Main(m *testing.M, shared func() (*peer.Server, error)) {
 }
 
 // parent returns only if it fails.
-func parent(mode string, shared func() (*peer.Server, error)) error {
-	s, err := shared()
+func parent(mode string, shared peer.Shared) error {
+	s, err := shared.Start()
 	if err != nil {
 		return err
 	}
@@ -68,7 +68,8 @@ func FirstLineOfKilled(t *testing.T, env ...string) string {
 
 // EndsWithItsTestBinary checks that the shared peer and its data are gone soon
 // after its test binary was killed, even if the peer is paused.
-func EndsWithItsTestBinary(t *testing.T) {
+func EndsWithItsTestBinary(t *testing.T, shared peer.Shared) {
+	shared.Server(t) // or skip the test
 	for _, mode := range []string{"running", "paused"} {
 		t.Run(mode, func(t *testing.T) {
 			if mode == "paused" && !peer.CanPause {

@@ -1,0 +1,63 @@
+package inspect
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/slotlease/slotlease/store"
+)
+
+// JobTimes is the JSON form of the times of a job, as a worker has them. Its names don't change.
+type JobTimes struct {
+	StartWithinMs   int64  `json:"startWithinMs,omitempty"`
+	Overrun         string `json:"overrun"`
+	TimeoutMs       int64  `json:"timeoutMs,omitempty"`
+	CatchUp         string `json:"catchUp"`
+	CatchUpWithinMs int64  `json:"catchUpWithinMs,omitempty"`
+}
+
+// jobJSON is nil for a worker without a job, or of a version that doesn't say.
+func jobJSON(j *store.JobTimes) *JobTimes {
+	if j == nil {
+		return nil
+	}
+	return &JobTimes{j.StartWithin.Milliseconds(), j.Overrun, j.Timeout.Milliseconds(), j.CatchUp, j.CatchUpWithin.Milliseconds()}
+}
+
+// jobText is the same in short; empty for a worker without a job.
+func jobText(j *store.JobTimes) string {
+	if j == nil {
+		return ""
+	}
+	parts := []string{j.Overrun}
+	if j.StartWithin > 0 {
+		parts = []string{"start ≤" + brief(j.StartWithin), j.Overrun}
+	}
+	if j.Timeout > 0 {
+		parts = append(parts, "timeout "+brief(j.Timeout))
+	}
+	if j.CatchUpWithin > 0 {
+		parts = append(parts, "catch up "+j.CatchUp+" ≤"+brief(j.CatchUpWithin))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// jobsOf are the different jobs of workers of one type, in words.
+func jobsOf(there []store.Presence) (texts []string) {
+	for _, p := range there {
+		if text := jobText(p.Job); text != "" && !slices.Contains(texts, text) {
+			texts = append(texts, text)
+		}
+	}
+	return texts
+}
+
+// takeJob finds the times of the job by the workers that are there, and whether they differ.
+func (t *typeStatus) takeJob(there []store.Presence) {
+	if i := slices.IndexFunc(there, func(p store.Presence) bool { return p.Job != nil }); i >= 0 {
+		t.job = there[i].Job
+	}
+	if texts := jobsOf(there); len(texts) > 1 {
+		t.warn("jobs differ: %s", strings.Join(texts, " | "))
+	}
+}

@@ -1,0 +1,153 @@
+package inspect
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/testutil/golden"
+	"github.com/slotlease/slotlease/internal/recordtest"
+	"github.com/slotlease/slotlease/store"
+)
+
+// attempt is the grant of the slot that starts n slots after noon, as the attempt of a job, with a window in minutes.
+func attempt(seq int64, n int, holder string, number int, from, to float64) store.Record {
+	g := recordtest.Part(seq, recordtest.Grant(seq, n, holder), from, to)
+	g.Attempt, g.Worker.Host = number, "vm-"+holder
+	if start := g.WindowStart; start.After(g.SlotStart) {
+		g.Token, g.FixedAt, g.Claim = start.UnixMilli(), start, g.Claim+start.Format("150405")
+	}
+	return g
+}
+
+// finished says at a time, in minutes, under a grant that the slot which starts n slots after noon is done.
+func finished(seq int64, g store.Record, n int, at float64) store.Record {
+	slot := recordtest.Grant(0, n, "")
+	r := recordtest.Done(g, seq, slot.SlotEnd, recordtest.Minutes(at))
+	r.Done = store.Done{Start: slot.SlotStart, End: slot.SlotEnd, Zone: "UTC"}.String()
+	o := recordtest.Outcome(g, recordtest.Minutes(at), store.Succeeded)
+	r.Metadata = o.Metadata()
+	return r
+}
+
+// ordinary is a day in the life of a job: a runs over two slots more, one slot is missed and caught up by b, one is timed out
+// and given up, and in the last one b dies.
+func ordinary() []store.Record {
+	a := attempt(1, 0, "a", 1, 0, 5)
+	over := []store.Record{a, recordtest.Part(2, a, 5, 10), recordtest.Part(3, a, 10, 15)}
+	done := finished(4, over[2], 2, 12)
+	since := func(done, r store.Record) store.Record { r.DoneUntil, r.Done = done.DoneUntil, done.Done; return r }
+	late := since(done, attempt(6, 3, "b", 1, 21, 25))
+	lateDone := finished(7, late, 3, 22)
+	cut := since(lateDone, attempt(9, 5, "a", 2, 26, 30))
+	why := recordtest.Outcome(cut, recordtest.Minutes(28), store.Failed)
+	why.Cause, why.GivenUp = store.TimedOut, true
+	told := since(lateDone, recordtest.Release(cut, 10, recordtest.Minutes(28)))
+	told.Metadata = why.Metadata()
+	return append(over, done, since(done, recordtest.Release(over[2], 5, recordtest.Minutes(12))), late, lateDone,
+		since(lateDone, recordtest.Release(late, 8, recordtest.Minutes(22))), cut, told, since(lateDone, attempt(11, 6, "b", 1, 30, 32)))
+}
+
+func TestWhatBecameOfEachSlotIsShown(t *testing.T) {
+	to := storeuri.Target{Scheme: "sqlite", Shown: "sqlite:leases.db"}
+	records := ordinary()
+	for name, show := range map[string]func(o Options, s Screen) error{
+		"ordinary-slots": func(o Options, s Screen) error { return showLedger(t.Context(), to, recorded(t, 33, records...), o, s) },
+		"ordinary-running": func(o Options, s Screen) error {
+			return showLedger(t.Context(), to, recorded(t, 11, records[:3]...), o, s)
+		},
+		"ordinary-status": func(o Options, s Screen) error { return showStatus(t.Context(), to, recorded(t, 41, records...), o, s) },
+		"ordinary-status-running": func(o Options, s Screen) error {
+			return showStatus(t.Context(), to, recorded(t, 11, records[:3]...), o, s)
+		},
+	} {
+		for _, output := range []string{"table", "json"} {
+			var out bytes.Buffer
+			if err := show(Options{WorkerType: "export", JSON: output == "json", Last: 20, Timeout: time.Minute}, Screen{Writer: &out}); err != nil {
+				t.Fatal(err)
+			}
+			golden.Compare(t, name+"."+output, out.String())
+		}
+	}
+	row, whole, err := since(t.Context(), recorded(t, 33, records...), "export", recordtest.Noon, recordtest.Minutes(33))
+	if err != nil || !whole {
+		t.Fatal(err)
+	}
+	c := chart{from: recordtest.Noon, to: recordtest.Minutes(34), now: recordtest.Minutes(33), rows: []chartRow{row}, width: 76}
+	golden.Compare(t, "ordinary-timeline.text", c.text(false))
+}
+
+func TestWhySaysWhyASlotWasSkippedOrLate(t *testing.T) {
+	records := ordinary()
+	var all strings.Builder
+	ask := func(now, at float64, of ...store.Record) {
+		var out bytes.Buffer
+		l := recorded(t, now, of...)
+		p := func(name string) store.Presence {
+			return store.Presence{
+				WorkerType: "export", ID: name, InstanceID: name, Host: "vm-" + name, PID: 1, Schedule: "every 5m", Phase: store.PhaseCandidate,
+				Since: recordtest.Minutes(-60), Seen: recordtest.Minutes(now - 0.5), Next: recordtest.Minutes(now + 5),
+			}
+		}
+		if err := l.Attend(t.Context(), []store.Presence{p("a"), p("b")}); err != nil {
+			t.Fatal(err)
+		}
+		q := Question{At: Moment{instant: recordtest.Minutes(at)}}
+		if err := showWhy(t.Context(), storeuri.Target{Shown: "sqlite:leases.db"}, l, Options{WorkerType: "export", Timeout: time.Minute}, q, Screen{Writer: &out}); err != nil {
+			t.Fatal(err)
+		}
+		all.WriteString(out.String() + "\n")
+	}
+	ask(11, 11, records[:3]...) // It is skipped now.
+	ask(33, 6, records...)      // It was skipped.
+	ask(33, 1, records...)      // It took longer than its slot.
+	ask(33, 16, records...)     // It was caught up.
+	ask(21.5, 21.5, records[:6]...)
+	ask(33, 27, records...)
+	ask(33, 31, records...)
+	golden.Compare(t, "ordinary-why.text", all.String())
+}
+
+// A store that stands still just as a run is recorded has another worker take it for dead: it is done, whichever of the two records
+// comes first.
+func TestARunThatIsDoneIsNotGivenUp(t *testing.T) {
+	a := attempt(1, 0, "a", 1, 0, 2)
+	o := recordtest.Outcome(a, recordtest.Minutes(2), store.Failed)
+	o.Cause, o.GivenUp, o.Begun, o.Ended = store.WorkerDied, true, time.Time{}, time.Time{}
+	done := finished(2, a, 0, 1)
+	above := recordtest.Told(a, 3, o)
+	above.DoneUntil, above.Done = done.DoneUntil, done.Done
+	bare := finished(3, a, 0, 2.5)
+	bare.Metadata = ""
+	to := storeuri.Target{Scheme: "sqlite", Shown: "sqlite:leases.db"}
+	for name, records := range map[string][]store.Record{
+		"dead, then done":                     {a, recordtest.Told(a, 2, o), finished(3, a, 0, 2.5)},
+		"dead, then done without its outcome": {a, recordtest.Told(a, 2, o), bare},
+		"done, then dead":                     {a, done, above},
+	} {
+		l := recorded(t, 4, records...)
+		var out bytes.Buffer
+		show := func(of func(o Options) error) {
+			for _, asJSON := range []bool{false, true} {
+				if err := of(Options{WorkerType: "export", JSON: asJSON, Last: 20, Timeout: time.Minute}); err != nil {
+					t.Fatal(name, err)
+				}
+			}
+		}
+		show(func(o Options) error { return showLedger(t.Context(), to, l, o, Screen{Writer: &out}) })
+		show(func(o Options) error { return showStatus(t.Context(), to, l, o, Screen{Writer: &out}) })
+		show(func(o Options) error {
+			return showWhy(t.Context(), to, l, o, Question{At: Moment{instant: recordtest.Minutes(1)}}, Screen{Writer: &out})
+		})
+		for _, wrong := range []string{"died", "given", "silent", `"failed"`} {
+			if strings.Contains(out.String(), wrong) {
+				t.Errorf("%s: it says %q, want nothing of that:\n%s", name, wrong, out.String())
+			}
+		}
+		if !strings.Contains(out.String(), "The work was done at") {
+			t.Errorf("%s: want it done:\n%s", name, out.String())
+		}
+	}
+}

@@ -1,0 +1,72 @@
+package inspect
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/memory"
+)
+
+// versionsOf runs version --check on a ledger.
+func versionsOf(t *testing.T, l store.Ledger, this string, asJSON bool) (string, error) {
+	t.Helper()
+	var stdout bytes.Buffer
+	o := Options{Timeout: time.Minute, JSON: asJSON}
+	err := showVersions(t.Context(), storeuri.Target{Scheme: "sqlite", Shown: "sqlite:leases.db"}, l, o, this, Screen{Writer: &stdout})
+	return stdout.String(), err
+}
+
+func TestVersionsOfThoseThatAreThereAreCompared(t *testing.T) {
+	l := attended(t)
+	all, err := l.Presences(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range all {
+		if p.InstanceID == "worker-c" {
+			p.Version = "v1.3.0"
+		}
+		if p.Phase == store.PhaseStepping {
+			p.Version = ""
+		}
+		if err := l.Attend(t.Context(), []store.Presence{p}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out, err := versionsOf(t, l, "v1.3.0", false)
+	// worker-d and long-gone are gone, and worker-f has stopped.
+	want := `versions of workers · sqlite:leases.db · store time 2026-03-02T12:42:30.000Z
+
+VERSION  PROCESSES  INSTANCES
+v1.2.3           4  evil�[2J, worker-a, worker-b
+unknown          1  worker-e
+v1.3.0           1  worker-c
+`
+	if out != want {
+		t.Errorf("version --check wrote\n%s\nwant\n%s", out, want)
+	}
+	if e, ok := errors.AsType[*exit.Error](err); !ok || e.Code != exit.Unsound || err.Error() != "5 of 6 processes run another version than this leasectl, v1.3.0" {
+		t.Errorf("version --check = %v, want a fault that counts them", err)
+	}
+	var f Fleet
+	out, _ = versionsOf(t, l, "v1.2.3", true)
+	if err := json.Unmarshal([]byte(out), &f); err != nil || len(f.Releases) != 3 || !f.Releases[0].Same || f.Releases[2].Same || f.Version != "v1.2.3" {
+		t.Errorf("version --check --output json wrote %s, %v", out, err)
+	}
+}
+
+func TestALedgerWhoseWorkersRunThisVersionHasNoFault(t *testing.T) {
+	if out, err := versionsOf(t, memory.New(memory.Options{}), "v1.2.3", false); err != nil || !strings.Contains(out, "no workers are known") {
+		t.Errorf("version --check of an empty ledger wrote\n%s\n%v", out, err)
+	}
+	if out, err := versionsOf(t, attended(t), "v1.2.3", false); err != nil || !strings.Contains(out, "v1.2.3") {
+		t.Errorf("version --check wrote\n%s\n%v, want no fault", out, err)
+	}
+}

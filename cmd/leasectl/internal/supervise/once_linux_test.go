@@ -1,0 +1,69 @@
+package supervise
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/zap/zapcore"
+
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/runlog"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/testutil/procs"
+	"github.com/slotlease/slotlease/slots"
+	"github.com/slotlease/slotlease/workerlease"
+	"github.com/slotlease/slotlease/workerlease/event"
+)
+
+// A run of Once that its lease's end cuts short has failed, unless it ended well when it was told to.
+func TestTheRunOfOnceThatIsCutHasFailed(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		command string
+		code    int
+		failed  bool
+	}{
+		"a command":              {"exec sleep 60", 143, true},
+		"one that ends in order": {"trap 'exit 0' TERM; sleep 60 & wait", 0, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if procs.Again(t, func() bool {
+				inner, _ := linked(t, nil)
+				const every = 4 * time.Second // from now on; 1970-01-05 is whole ones after the beginning of Unix time
+				now := time.Duration(time.Now().UnixMilli()) * time.Millisecond % every
+				o := workerlease.Options{WorkerType: "t", InstanceID: "a", Schedule: slots.Must(slots.EveryFrom(every, now))}
+				timing, err := o.Timing()
+				if err != nil {
+					t.Fatal(err)
+				}
+				var failures []error
+				log := &lines{}
+				command := Command{
+					Name: "/bin/sh", Args: []string{"-c", c.command}, Stdout: os.Stderr, Stderr: os.Stderr, Grace: 200 * time.Millisecond,
+					Log: runlog.New(runlog.Options{To: log, Level: zapcore.WarnLevel, Once: true}),
+					Observer: event.ObserverFunc(func(e event.Event) {
+						if f, ok := e.(event.Faltered); ok {
+							failures = append(failures, f.Err)
+						}
+					}),
+				}
+				code, unfit, err := Once(t.Context(), inner, timing, command, Patience{Since: time.Now(), Store: time.Minute})
+				command.Log.Close()
+				if err != nil || code != c.code {
+					t.Logf("Once() = %d, %v, %v", code, unfit, err)
+					return true
+				}
+				if got := len(failures) == 1; got != c.failed || len(failures) > 1 {
+					t.Errorf("told of the failures %v, want one: %v", failures, c.failed)
+				}
+				if warned := strings.Contains(log.String(), "command: signal 15 (terminated), stopped at the deadline"); warned != c.failed {
+					t.Errorf("the log is %q, want a warning: %v", log, c.failed)
+				}
+				return false
+			}) {
+				t.Fatal("the run wasn't cut")
+			}
+		})
+	}
+}

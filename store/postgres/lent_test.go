@@ -1,0 +1,276 @@
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5/stdlib"
+
+	"github.com/slotlease/slotlease/internal/suites"
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/internal/documenttest"
+	"github.com/slotlease/slotlease/testutil/postgrespeer"
+	"github.com/slotlease/slotlease/testutil/storetest"
+)
+
+// pooled is a pool of an application, of as many connections as are said.
+func pooled(t testing.TB, uri string, most int) *pgxpool.Pool {
+	t.Helper()
+	p, err := pgxpool.New(t.Context(), fmt.Sprintf("%s&pool_max_conns=%d", uri, most))
+	must(t, "New()", err)
+	t.Cleanup(p.Close)
+	return p
+}
+
+// The sessions of an application, with settings of its own.
+func TestConformanceOnAnApplicationsPool(t *testing.T) {
+	suites.SecondPath(t)
+	t.Parallel()
+	uri := postgrespeer.Database(t)
+	for name, open := range map[string]func(testing.TB) Options{
+		"pgxpool": func(t testing.TB) Options { return Options{Pool: pooled(t, uri, 4)} },
+		"sql.DB": func(t testing.TB) Options {
+			p := pooled(t, uri+"&synchronous_commit=off&search_path=pg_temp&timezone=Pacific/Chatham", 4)
+			db := sql.OpenDB(stdlib.GetConnector(*p.Config().ConnConfig))
+			t.Cleanup(func() { _ = db.Close() })
+			return Options{DB: db}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			storetest.Run(t, func(t *testing.T) storetest.Harness {
+				t.Helper()
+				o, table := open(t), newTable()
+				o.Table = table
+				h := harness(uri, uri, table, 20)
+				h.Open = func(t testing.TB) store.Ledger {
+					t.Helper()
+					return opened(t, o)
+				}
+				h.Skips = maps.Clone(nulls)
+				h.Skips["two paths"] = "TestConformance has them"
+				return h
+			})
+		})
+	}
+}
+
+// sessions are the settings of a pool's connections that aren't the server's, and what else their sessions have.
+func sessions(t *testing.T, p *pgxpool.Pool) string {
+	t.Helper()
+	var text string
+	must(t, "Query()", p.QueryRow(within(t), `SELECT coalesce((SELECT string_agg(name || '=' || setting, ' ' ORDER BY name) FROM pg_settings WHERE source = 'session'), '')
+		|| ' prepared: ' || (SELECT count(*) FROM pg_prepared_statements WHERE statement LIKE '%worker_type%') || ' listening: ' || (SELECT count(*) FROM pg_listening_channels())
+		|| ' locks: ' || (SELECT count(*) FROM pg_locks WHERE locktype = 'advisory') || ' channel: ' || pg_backend_pid()`).Scan(&text))
+	return text
+}
+
+// givenBack waits until the pool has noticed that nothing is lent: it destroys closed connections in the background.
+func givenBack(t *testing.T, p *pgxpool.Pool) {
+	t.Helper()
+	for end := time.Now().Add(patience); p.Stat().AcquiredConns() > 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%d connections aren't given back", p.Stat().AcquiredConns())
+		}
+	}
+}
+
+func TestTheApplicationsPoolStaysAsItIs(t *testing.T) {
+	t.Parallel()
+	uri := postgrespeer.Shared(t)
+	p := pooled(t, uri, 1)
+	_, err := p.Exec(within(t), "SET synchronous_commit = off; SET search_path = pg_temp; SET client_min_messages = warning; SET timezone = 'Pacific/Chatham'; SET application_name = 'theirs'")
+	must(t, "Exec()", err)
+	before := sessions(t, p)
+	l := initialised(t, Options{Pool: p, Table: newTable()})
+	for seq := range int64(5) {
+		must(t, "Append()", l.Append(within(t), storetest.Grant("job", seq+1)))
+		_, _, err := l.Tail(within(t), "job", 3)
+		must(t, "Tail()", err)
+	}
+	_, err = l.Trim(within(t), "job", 3)
+	must(t, "Trim()", err)
+	if err := l.Watch(within(t), func(string) {}); !errors.Is(err, errors.ErrUnsupported) || !strings.Contains(err.Error(), "one connection") {
+		t.Errorf("Watch() with one connection = %v, want that it would be kept", err)
+	}
+	found, err := l.Examine(within(t))
+	must(t, "Examine()", err)
+	documenttest.Finds(t, found, CheckPool, store.LevelOK, "names one host")
+	documenttest.Finds(t, found, store.CheckTLS, store.LevelSkip, "the application's pool")
+	if after := sessions(t, p); after != before || !strings.Contains(after, "synchronous_commit=off") {
+		t.Errorf("the session is %q, want %q as before", after, before)
+	}
+	must(t, "Close()", l.Close(within(t)))
+	givenBack(t, p)
+	if after := sessions(t, p); after != before {
+		t.Errorf("the session is %q after Close, want %q, over the same connection", after, before)
+	}
+}
+
+func TestAPoolThatIsExhaustedIsNamed(t *testing.T) {
+	t.Parallel()
+	uri := postgrespeer.Shared(t)
+	p := pooled(t, uri, 1)
+	db := sql.OpenDB(stdlib.GetConnector(*p.Config().ConnConfig))
+	t.Cleanup(func() { _ = db.Close() })
+	db.SetMaxOpenConns(1)
+	for name, c := range map[string]struct {
+		o    Options
+		take func() (giveBack func())
+		says string
+	}{
+		"pgxpool": {Options{Pool: p}, func() func() {
+			c, err := p.Acquire(within(t))
+			must(t, "Acquire()", err)
+			return c.Release
+		}, "its MaxConns is 1"},
+		"sql.DB": {Options{DB: db}, func() func() {
+			c, err := db.Conn(within(t))
+			must(t, "Conn()", err)
+			return func() { _ = c.Close() }
+		}, "its MaxOpenConns is 1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.o.Table = newTable()
+			documenttest.IsExhausted(t, initialised(t, c.o), c.take, c.says)
+		})
+	}
+}
+
+// A watch keeps one connection, and each operation needs one.
+func TestHowManyConnectionsAreLentAtOnce(t *testing.T) {
+	t.Parallel()
+	uri := postgrespeer.Shared(t)
+	p := pooled(t, uri, 10)
+	l := initialised(t, Options{Pool: p, Table: newTable(), MaxConns: 3})
+	told := make(chan string, 1000)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- l.Watch(ctx, func(workerType string) { told <- workerType }) }()
+	documenttest.LendsFew(t, l, 4, func() int { return int(p.Stat().AcquiredConns()) }) // MaxConns, and one for the watch
+	release := storetest.Grant("job", 1)
+	release.Kind, release.WindowStart = store.KindRelease, release.WindowEnd
+	for heard := false; !heard; release.Seq++ {
+		must(t, "Append()", l.Append(within(t), release))
+		select {
+		case got := <-told:
+			if heard = true; got != "job" {
+				t.Errorf("hint of %q, want job", got)
+			}
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+	cancel()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("Watch() = %v, want it to end with its context", err)
+	}
+	must(t, "Close()", l.Close(within(t)))
+	givenBack(t, p)
+	if listening := sessions(t, p); !strings.Contains(listening, "listening: 0") {
+		t.Errorf("the pool's session is %q, want that it doesn't listen", listening)
+	}
+}
+
+func TestAPoolThatIsUnfitIsRefused(t *testing.T) {
+	t.Parallel()
+	uri := postgrespeer.Database(t)
+	name, _, _ := strings.Cut(uri[strings.LastIndexByte(uri, '/')+1:], "?")
+	execute(t, postgrespeer.Shared(t), "ALTER DATABASE "+name+" SET default_transaction_read_only = on")
+	l := opened(t, Options{Pool: pooled(t, uri, 2)})
+	_, _, err := l.Tail(within(t), "job", 1)
+	documenttest.Says(t, "Tail() of what only reads", err, store.ErrRefused, "lets sessions only read (default_transaction_read_only): name the primary")
+	serial := opened(t, Options{Pool: pooled(t, postgrespeer.Shared(t)+"&default_transaction_isolation=serializable", 2)})
+	_, _, err = serial.Tail(within(t), "job", 1)
+	documenttest.Says(t, "Tail() at another level", err, store.ErrRefused, "default_transaction_isolation serializable: leave it at read committed")
+	latin := opened(t, Options{Pool: pooled(t, postgrespeer.Shared(t)+"&client_encoding=LATIN1", 2)})
+	_, _, err = latin.Tail(within(t), "job", 1)
+	documenttest.Says(t, "Tail() over LATIN1", err, store.ErrRefused, "client_encoding LATIN1")
+}
+
+// Each statement may go to another process of the server.
+func TestAPoolMayLeadToAPooler(t *testing.T) {
+	t.Parallel()
+	direct := postgrespeer.Shared(t)
+	table := newTable()
+	l := initialised(t, Options{Pool: pooled(t, postgrespeer.Pooler(t, direct, "transaction"), 3), Table: table})
+	for seq := range int64(20) {
+		must(t, "Append()", l.Append(within(t), storetest.Grant("job", seq+1)))
+		if got, _, err := l.Tail(within(t), "job", 1); err != nil || len(got) != 1 || got[0].Seq != seq+1 {
+			t.Fatalf("Tail() = %v, %v, want the record", got, err)
+		}
+	}
+	if err := l.Watch(within(t), func(string) {}); !errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("Watch() behind a pooler = %v, want ErrUnsupported", err)
+	}
+	found, err := l.Examine(within(t))
+	must(t, "Examine()", err)
+	documenttest.Finds(t, found, CheckPooler, store.LevelOK, "there is one, which allows transactions")
+
+	// What is given up is ended in the server over another connection, as without a pool of the application's.
+	c, err := past(t, direct).Conn(within(t))
+	must(t, "Conn()", err)
+	defer func() { _ = c.Close() }()
+	_, err = c.ExecContext(within(t), "BEGIN; LOCK TABLE "+table)
+	must(t, "LOCK", err)
+	_, _, err = l.Tail(documenttest.Within(t, 300*time.Millisecond), "job", 1)
+	documenttest.Is(t, "Tail() of a table that is locked", err, context.DeadlineExceeded)
+	awaits(t, direct, "SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%"+table+"%' AND state = 'active' AND pid <> pg_backend_pid()", 0)
+}
+
+func TestTheHostsOfAPoolAreAsked(t *testing.T) {
+	t.Parallel()
+	p := startPair(t, false)
+	pool := pooled(t, p.both()+"&target_session_attrs=read-write", 2)
+	l := initialised(t, Options{Pool: pool})
+	must(t, "Append()", l.Append(within(t), storetest.Grant("job", 1)))
+	found, err := l.Examine(within(t))
+	must(t, "Examine()", err)
+	documenttest.Finds(t, found, CheckPool, store.LevelOK, "each host")
+	documenttest.Finds(t, found, store.CheckServerClocks, store.LevelOK, "as was measured")
+	standby := opened(t, Options{Pool: pooled(t, p.both(), 2)})
+	_, _, err = standby.Tail(within(t), "job", 1)
+	documenttest.Says(t, "Tail() by a pool that leads to a standby", err, store.ErrRefused, "is a standby", "in a pool of the application's target_session_attrs=read-write")
+
+	execute(t, p.standby.URI(), `SELECT pg_promote()`)
+	awaits(t, p.standby.URI(), `SELECT pg_is_in_recovery()::int`, 0)
+	err = opened(t, Options{Pool: pool}).Append(within(t), storetest.Grant("job", 2))
+	documenttest.Says(t, "Append() beside another primary", err, store.ErrRefused, "two servers take writes", p.primary.Addr(), p.standby.Addr())
+	found, err = opened(t, Options{DB: stdlib.OpenDBFromPool(pool)}).Examine(within(t))
+	must(t, "Examine()", err)
+	documenttest.Finds(t, found, CheckPool, store.LevelSkip, "the servers that DB may lead to aren't known")
+}
+
+func TestAPasswordThatChangesIsAskedFor(t *testing.T) {
+	t.Parallel()
+	shared := postgrespeer.Shared(t)
+	u, err := url.Parse(postgrespeer.Role(t, shared, "CREATE ON SCHEMA public"))
+	must(t, "Parse()", err)
+	user, table := u.User.Username(), newTable()
+	u.User = url.User(user)
+	documenttest.AsksForPasswords(t, func(ask func(context.Context) (string, error)) store.Ledger {
+		return opened(t, Options{URI: u.String(), Table: table, PasswordFunc: ask})
+	}, func(to string) { execute(t, shared, fmt.Sprintf("ALTER ROLE %s PASSWORD '%s'", user, to)) }, func() {
+		execute(t, shared, fmt.Sprintf("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '%s'", user))
+	})
+}
+
+func TestAPoolAndAURIAreGivenOneAtATime(t *testing.T) {
+	t.Parallel()
+	uri := postgrespeer.Shared(t)
+	p := pooled(t, uri, 1)
+	for says, o := range map[string]Options{
+		"leave them out":             {Pool: p, URI: "postgres://h/d"},
+		"Pool and DB are both given": {Pool: p, DB: past(t, uri)},
+	} {
+		_, err := Open(t.Context(), o)
+		documenttest.Says(t, "Open()", err, nil, says)
+	}
+}

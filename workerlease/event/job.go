@@ -1,0 +1,128 @@
+package event
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/slotlease/slotlease/slots"
+	"github.com/slotlease/slotlease/store"
+)
+
+// What comes of the work of a slot.
+type (
+	// TaskSucceeded: the task of Run returned nil after Took, or the code called
+	// Lease.Succeeded; Took is zero then. At is the best guess of store time.
+	TaskSucceeded struct {
+		Worker
+		Lease Lease
+		Took  time.Duration
+		At    time.Time
+	}
+	// Faltered: the code called Lease.Failed, or Lease.FailedWith: then with its error.
+	Faltered struct {
+		Worker
+		Lease Lease
+		Err   error
+	}
+	// TaskFailed: an attempt has failed: the task of Run returned an error, or was cut by the end of its lease or
+	// by Job.Timeout, as Cause says then. GivenUp says that it was the last of Job.MaxAttempts. A panic is
+	// reported as Panic.
+	TaskFailed struct {
+		Worker
+		Lease   Lease
+		Err     error
+		Cause   store.Cause
+		GivenUp bool
+	}
+	// AttemptLost: another worker, Holder, has begun a slot of a job and has gone without a word, as by a kill. This
+	// worker has read that in the ledger. GivenUp says that it was the last of Job.MaxAttempts.
+	AttemptLost struct {
+		Worker
+		Slot    slots.Slot
+		Attempt int
+		Holder  string
+		GivenUp bool
+	}
+	// Skipped: the job of a slot is not begun, because this worker's task still runs for an earlier one, Running, since
+	// Since. Row is how many slots in a row were skipped for it so far.
+	Skipped struct {
+		Worker
+		Slot    slots.Slot
+		Running slots.Slot
+		Since   time.Time
+		Row     int
+	}
+	// SlotDone: the job of a slot is recorded as done.
+	SlotDone struct {
+		Worker
+		Slot slots.Slot
+		Seq  int64
+	}
+	// Exhausted: a slot has been tried Job.MaxAttempts times, and is not done. It
+	// is not tried again.
+	Exhausted struct {
+		Worker
+		Slot     slots.Slot
+		Attempts int
+	}
+	// Postponed: a slot has been tried Attempts times, the last try has failed, and the next
+	// one comes no sooner than After: see Job.MinRetry. Each worker that waits for that
+	// reports it.
+	Postponed struct {
+		Worker
+		Slot     slots.Slot
+		Attempts int
+		After    time.Time
+	}
+)
+
+// How they are logged.
+
+func (e TaskSucceeded) line() line {
+	return line{slog.LevelDebug, "task succeeded", attrs{{"slot", e.Lease.Slot}, {"token", e.Lease.Token}, {"took", e.Took}}}
+}
+
+func (e Faltered) line() line {
+	level, details := slog.LevelDebug, attrs{{"slot", e.Lease.Slot}, {"token", e.Lease.Token}}
+	if e.Err != nil {
+		level, details = slog.LevelWarn, append(details, attr{"error", e.Err})
+	}
+	return line{level, "work failed", details}
+}
+
+func (e TaskFailed) line() line {
+	details := attrs{{"slot", e.Lease.Slot}, {"token", e.Lease.Token}, {"error", e.Err}}
+	if e.Cause != "" {
+		details = append(details, attr{"cause", string(e.Cause)})
+	}
+	if e.GivenUp {
+		details = append(details, attr{"givenUp", true})
+	}
+	return line{slog.LevelWarn, "task failed", details}
+}
+
+func (e AttemptLost) line() line {
+	return line{slog.LevelWarn, "attempt lost", attrs{{"slot", e.Slot}, {"attempt", e.Attempt}, {"holder", e.Holder}, {"givenUp", e.GivenUp}}}
+}
+
+func (e Skipped) line() line {
+	level := slog.LevelInfo
+	if e.Row > 1 {
+		level = slog.LevelWarn
+	}
+	return line{level, "slot skipped", attrs{{"slot", e.Slot}, {"running", e.Running}, {"since", store.Format(e.Since)}, {"row", e.Row}}}
+}
+
+func (e SlotDone) line() line {
+	return line{slog.LevelInfo, "slot done", attrs{{"slot", e.Slot}, {"seq", e.Seq}}}
+}
+
+func (e Exhausted) line() line {
+	return line{slog.LevelWarn, "slot given up", attrs{{"slot", e.Slot}, {"attempts", e.Attempts}}}
+}
+
+func (e Postponed) line() line {
+	return line{slog.LevelInfo, "next attempt postponed", attrs{
+		{"slot", e.Slot}, {"attempts", e.Attempts}, {"after", store.Format(e.After)},
+	}}
+}

@@ -1,0 +1,92 @@
+package machine
+
+import (
+	"slices"
+	"time"
+
+	"github.com/slotlease/slotlease/internal/ledger"
+	"github.com/slotlease/slotlease/slots"
+	"github.com/slotlease/slotlease/store"
+)
+
+// This file is how a worker notices that another one began the work of a slot and has gone without a word. Nobody
+// but its successor can say so. What it says is for people: no worker decides by it.
+
+// Dead is an attempt at the work of a slot that ended without a word.
+type Dead struct {
+	Slot    slots.Slot
+	Attempt int // 0: there is none
+	Holder  string
+	Claim   string
+	Seq     int64     // of the head that showed it
+	Until   time.Time // end of its window, which may reach into a later slot
+}
+
+// died reports that the holder of the attempt which the head shows has gone without a word: nothing is said of the
+// attempt, it has not released the rest, and no operator has ended it.
+func died(head store.Record, said bool) bool {
+	return !said && !givenBack(head) && !ledger.Supersedes(head)
+}
+
+// dead is the attempt that the head shows, at whatever slot, if it ended without a word, and this worker hasn't reported
+// that. Below are the records below the head, as far as they were read.
+func (f facts) dead(head store.Record, below []store.Record) (d Dead) {
+	c, slot := &f.s.View.Carried, slots.Slot{Start: head.SlotStart, End: head.SlotEnd}
+	own := f.s.Hold.knows(head.Claim) || head.Claim == f.s.Bid.VoidClaim || slices.Contains(f.s.Bid.Sent[:], head.Claim) // It lives, though it may have been too late.
+	// What it follows may be a release, with what came of the attempt.
+	blind := head.Kind != store.KindGrant && len(below) == 0
+	if !f.m.Once || own || blind || head.Group != "" || c.Attempt == 0 || !slot.Start.Before(slot.End) || f.m.doneIn(*c, head) || f.s.View.Dead == head.Claim {
+		return Dead{}
+	}
+	said := slices.ContainsFunc(append([]store.Record{head}, below...), func(r store.Record) bool {
+		o, tells := r.Outcome()
+		return tells && o.SlotStart.Equal(slot.Start) && o.Attempt == c.Attempt
+	})
+	if !f.m.Rules.Died(head, said) {
+		return Dead{}
+	}
+	return Dead{Slot: slot, Attempt: c.Attempt, Holder: head.InstanceID, Claim: head.Claim, Seq: head.Seq, Until: head.WindowEnd}
+}
+
+// tellDead reports an attempt that ended without a word, and has it recorded, unless there is more to tell.
+func (x *step) tellDead(d Dead) {
+	if d.Attempt == 0 {
+		return
+	}
+	x.s.View.Dead = d.Claim
+	x.note(Note{What: LostAttempt, Slot: d.Slot, Count: d.Attempt, Record: store.Record{InstanceID: d.Holder}})
+	x.keptBack(d)
+	last := x.m.LastAttempt(d.Attempt)
+	if last {
+		x.giveUp(d.Slot, d.Attempt)
+	}
+	if x.s.Report.Metadata != "" {
+		return
+	}
+	x.reportOutcome(d.Claim, d.Slot, store.Outcome{
+		Result: store.Failed, Cause: store.WorkerDied, InstanceID: d.Holder, Attempt: d.Attempt, GivenUp: last,
+		SlotStart: d.Slot.Start, SlotEnd: d.Slot.End,
+	})
+	x.s.Report.Died = d.Seq
+}
+
+// keptBack reports the slot in which the window of a dead run ended, if nobody could begin it after that: those before it
+// were skipped, which the run's worker has said.
+func (x *step) keptBack(d Dead) {
+	slot := x.m.Schedule.At(d.Until.Add(-1))
+	if x.m.Single || x.m.CatchUp != CatchUpNone || !slot.Start.After(d.Slot.Start) || !slot.Start.Before(x.s.Bid.Slot.Start) {
+		return
+	}
+	x.tellMissed(slot, slot.End, Overrunning)
+}
+
+// LastAttempt reports that no attempt at a slot follows one.
+func (c *Config) LastAttempt(n int) bool { return c.Once && c.MaxAttempts > 0 && n >= c.MaxAttempts }
+
+// giveUp reports a slot that has used up its attempts, once.
+func (x *step) giveUp(slot slots.Slot, attempts int) {
+	if v := &x.s.View; !v.GivenUp.Equal(slot.Start) {
+		v.GivenUp = slot.Start
+		x.note(Note{What: Exhausted, Slot: slot, Count: attempts})
+	}
+}

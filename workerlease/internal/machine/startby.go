@@ -1,0 +1,119 @@
+package machine
+
+import (
+	"time"
+
+	"github.com/slotlease/slotlease/slots"
+	"github.com/slotlease/slotlease/store"
+)
+
+// This file is up to when the work of a slot may be begun for the first time, and who says that it
+// was not. Attempts that follow one are bound by the slot, and by how many there may be.
+
+// DefaultStart stands for a quarter of each slot, at most mostStart.
+const DefaultStart time.Duration = -1
+
+// mostStart bounds the default: who comes hours late is to ask for that.
+const mostStart = time.Hour
+
+// startWithin is how late after the start of a slot the first attempt at it may begin; 0: as long as
+// the slot lasts.
+func (c *Config) startWithin(slot slots.Slot) time.Duration {
+	if c.StartWithin == DefaultStart {
+		return min(slot.Length()/4, mostStart)
+	}
+	return c.StartWithin
+}
+
+// startBy is up to when the first attempt at a slot may begin; the zero time: as long as it lasts.
+func (c *Config) startBy(slot slots.Slot) time.Time {
+	within := c.startWithin(slot)
+	if !c.Once || within == 0 {
+		return time.Time{}
+	}
+	return slot.Start.Add(within)
+}
+
+// mayStart goes by when work is due: a job of the night is none of the day. What has begun once goes on.
+func mayStart(at, by time.Time) bool { return by.IsZero() || !at.After(by) }
+
+// pastStart reports that a first attempt at the bid's slot would begin too late now.
+func (f facts) pastStart() bool {
+	slot := f.s.Bid.Slot
+	return f.m.Once && f.s.View.Carried.attempt(slot) == 1 && !f.m.Rules.MayStart(f.at.Now.Earliest, f.startBy(slot))
+}
+
+// startsTooLate turns away from a slot whose work may not be begun any more: since another term
+// reaches into it, or since nobody has begun it.
+func (x *step) startsTooLate(head store.Record) {
+	s := x.s
+	slot, by := s.Bid.Slot, x.startBy(s.Bid.Slot)
+	if head.WindowEnd.After(by) && head.WindowEnd.After(x.at.Now.Earliest) {
+		role := s.Bid.Role
+		x.next()
+		x.rival(slot, head)
+		if role != Standby && !s.Hold.knows(head.Claim) {
+			x.note(Note{What: Lost, Slot: slot, Record: head})
+		}
+		return
+	}
+	x.notStarted(slot)
+	x.next()
+}
+
+// notStarted reports a slot of a job that nobody has begun in time, once. That which the first worker of a type
+// joins was due for nobody.
+func (x *step) notStarted(slot slots.Slot) {
+	s := x.s
+	first := slot == s.Bid.First && s.Bid.Late.Equal(slot.Start.Add(-1)) && s.View.Carried.DoneUntil.IsZero()
+	if x.m.Single || slot.Start.After(s.Bid.Late) && !first {
+		x.tellMissed(slot, slot.End, x.whyMissed())
+	}
+}
+
+// unattended reports the newest slot of a job that was over, or could not begin any more, when the worker
+// started, if nobody has begun it, with those before it that nobody has begun either: once, as the ledger alone
+// shows them. Of a type that was never done nobody knows since when there are slots.
+func (x *step) unattended(head store.Record) {
+	s, c := x.s, &x.s.View.Carried
+	if s.View.Attended || !x.m.Once || x.m.Single || s.Bid.Late.IsZero() || x.m.startBy(s.Bid.First).IsZero() {
+		return
+	}
+	s.View.Attended = true
+	slot := x.m.Schedule.At(s.Bid.Late)
+	ran := head.SlotStart.Before(slot.Start) && head.WindowEnd.After(slot.Start) // an earlier one's work
+	if !c.DoneUntil.IsZero() && !x.m.IsDone(*c, slot) && c.attempt(slot) == 1 && !ran && !x.m.Rules.MayStart(x.at.Now.Earliest, x.m.startBy(slot)) && x.m.CatchUp == CatchUpNone {
+		x.tellMissed(x.m.Schedule.At(x.unbegun(head, slot.Start)), slot.End, Unattended)
+	}
+}
+
+// unbegun is when the first slot begins that comes after the work which the ledger shows; at most a time.
+func (x *step) unbegun(head store.Record, most time.Time) time.Time {
+	seen := later(x.s.View.Carried.DoneUntil, head.WindowEnd)
+	if !head.Triggered() {
+		seen = later(seen, head.SlotEnd)
+	}
+	if !seen.Before(most) {
+		return most
+	}
+	slot := x.m.Schedule.At(seen)
+	if slot.Start.Before(seen) {
+		return slot.End
+	}
+	return slot.Start
+}
+
+// startsLate gives back the slot that is won, if its work may not be begun for the first time any more,
+// and reports that it doesn't begin.
+func (x *step) startsLate() bool {
+	h := &x.s.Hold
+	next := h.Next
+	if !x.m.Once || next.Attempt != 1 || next.Missed || x.m.Rules.MayStart(x.at.Now.Earliest, x.m.startBy(next.Slot)) {
+		return false
+	}
+	if x.giveBack(next, true) {
+		x.tellMissed(next.Slot, next.Slot.End, x.whyMissed())
+		x.s.Bid.VoidClaim, h.Next, h.Freed = next.Claim, Term{}, slots.Slot{}
+	}
+	return true
+}

@@ -1,0 +1,101 @@
+package workerlease
+
+import (
+	"fmt"
+	"time"
+)
+
+// Job is a task that is done once for each slot. When the task returns nil, a record closes
+// the slot, and no worker runs the task for it again. When the task fails, or its worker
+// dies, another worker tries again. All workers of a type should have the same Job and the
+// same schedule. When that changes, each slot is run that starts later than the newest one whose
+// work is done, whatever schedule that had.
+//
+// The default of Options.FailoverWithin is a quarter of a slot for a job, at most 1 min, at
+// least 8 × Margin, and at least what the store's clock is good enough for: see store.Description.
+type Job struct {
+	// StartWithin is how late after the start of its slot, in store time, the first attempt may
+	// begin. Until then any worker that is there begins it, also one that has just started. After
+	// it the slot is missed, and a worker reports that. Attempts that follow a failure or a crash go
+	// on as long as the slot and MaxAttempts allow. 10 ms to the shortest slot. Default: a quarter of
+	// the slot, at most 1 h; for TryClaim the whole slot.
+	StartWithin time.Duration
+
+	// Overrun is what happens to a task that runs when its slot ends. Default: Finish.
+	Overrun OverrunPolicy
+
+	// Timeout is the longest that a run may take, by the local clock, however many slots that is. Then
+	// its context ends with ErrTimedOut, and the attempt has failed. 10 ms or more. Default: 0, no bound.
+	Timeout time.Duration
+
+	// CatchUp is which missed slots are run late, as soon as a worker is there, also right after it
+	// has started: one at a time, the oldest first, each with the attempts of any slot. Lease.Missed is
+	// true then. A worker type that was never done catches nothing up. Not with TryClaim. Default: CatchUpNone.
+	//
+	// A slot that began while the task ran on for an earlier one is skipped if that run succeeds. If it fails, or its worker
+	// dies, the slot is missed, and is caught up like any other. Slots that begin while the task runs late for a missed one
+	// are missed, too. Missed events name those that are given up.
+	CatchUp CatchUp
+
+	// CatchUpWithin is how long ago, in store time, a slot may have started that is caught up: up to
+	// 366 days. Default: 24 h, or the length of the slot if that is longer.
+	CatchUpWithin time.Duration
+
+	// MaxAttempts is how often a slot is tried at most, by all workers together: 0 to
+	// 1,000,000. The ledger counts an attempt when a slot is claimed, and no more if its
+	// worker gives it back and has begun nothing. Default: 0, no limit.
+	MaxAttempts int
+
+	// MinRetry is the least time from a failed attempt to the next one. It doubles with each
+	// attempt at the slot, up to an eighth of the slot. The second attempt comes at once if
+	// another worker is there to make it. 10 ms to 1 h. Default: 1 s.
+	MinRetry time.Duration
+}
+
+// OverrunPolicy is what happens to a job's task that runs when its slot ends.
+type OverrunPolicy int
+
+const (
+	// Finish lets it run on. Its lease is extended from slot to slot, with the same token, as a
+	// continuous lease is. The slots that begin meanwhile are skipped. If the task
+	// ends within StartWithin of the current slot, that slot is run.
+	Finish OverrunPolicy = iota
+	// Stop ends its context at the last safe moment of the slot. The attempt has failed.
+	Stop
+)
+
+// String names it, as flags do.
+func (o OverrunPolicy) String() string {
+	switch o {
+	case Finish:
+		return "finish"
+	case Stop:
+		return "stop"
+	}
+	return fmt.Sprintf("OverrunPolicy(%d)", int(o))
+}
+
+// CatchUp is which missed slots of a job are run late.
+type CatchUp int
+
+const (
+	// CatchUpNone: none.
+	CatchUpNone CatchUp = iota
+	// CatchUpNewest: the newest of them. Those before it are given up.
+	CatchUpNewest
+	// CatchUpAll: each of them, the oldest first.
+	CatchUpAll
+)
+
+// String names it, as flags do.
+func (c CatchUp) String() string {
+	switch c {
+	case CatchUpNone:
+		return "none"
+	case CatchUpNewest:
+		return "newest"
+	case CatchUpAll:
+		return "all"
+	}
+	return fmt.Sprintf("CatchUp(%d)", int(c))
+}

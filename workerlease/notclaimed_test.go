@@ -1,0 +1,93 @@
+package workerlease_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/memory"
+	"github.com/slotlease/slotlease/workerlease"
+	"github.com/slotlease/slotlease/workerlease/event"
+)
+
+// A program must be able to tell without reading text whether it may wait for the slot, and how long.
+func TestWhyASlotIsNotClaimedIsTyped(t *testing.T) {
+	bubble(t, "one after another", func(t *testing.T) {
+		ledger := memory.New(memory.Options{})
+		o := perSlot("a", 0)
+		o.Job.MaxAttempts, o.Job.MinRetry = 3, 10*time.Second
+		failing := func() {
+			t.Helper()
+			claim, err := attempt(t, ledger.Handle(), o)
+			must(t, err)
+			claim.Lease.FailedWith(errWork)
+			must(t, claim.Release(t.Context()))
+		}
+		refused := func(why workerlease.Reason, holder string) workerlease.NotClaimed {
+			t.Helper()
+			_, err := attempt(t, ledger.Handle(), o)
+			n, ok := errors.AsType[*workerlease.NotClaimed](err)
+			if !ok {
+				t.Fatalf("TryClaim = %v, want a NotClaimed", err)
+			}
+			if !errors.Is(err, workerlease.ErrNotClaimed) || n.Why != why || n.Holder != holder || !n.Slot.Contains(time.Now()) {
+				t.Errorf("TryClaim = %+v, want %q, by %q", n, why, holder)
+			}
+			return *n
+		}
+		at(6 * time.Minute)
+		failing()
+		failing()
+		if n := refused(workerlease.TooSoon, ""); n.Until.Before(time.Now()) || n.Until.After(time.Now().Add(21*time.Second)) {
+			t.Errorf("not before %v, want some seconds", since(n.Until))
+		}
+		at(7 * time.Minute)
+		failing()
+		refused(workerlease.UsedUp, "")
+
+		at(11 * time.Minute)
+		claim, err := attempt(t, ledger.Handle(), o)
+		must(t, err)
+		if n := refused(workerlease.HeldByAnother, "a"); !n.Until.Equal(claim.Lease.Expiry) {
+			t.Errorf("held until %v, want %v", since(n.Until), since(claim.Lease.Expiry))
+		}
+		must(t, claim.Complete(t.Context()))
+		refused(workerlease.AlreadyDone, "a")
+	})
+}
+
+// A claim that is cut has failed, as a task does: with its cause, and for good if it was the last attempt.
+func TestAClaimThatIsCutIsAFailedAttempt(t *testing.T) {
+	bubble(t, "by its time-out", func(t *testing.T) {
+		ledger := memory.New(memory.Options{})
+		o := perSlot("a", 0)
+		o.Job.MaxAttempts, o.Job.Timeout = 1, time.Minute
+		seen := &worker{}
+		at(6 * time.Minute)
+		claim, err := workerlease.NewClient(ledger.Handle(), workerlease.ClientOptions{Observer: seen}).TryClaim(t.Context(), o)
+		must(t, err)
+		held, _ := claim.RunIfHeld(t.Context(), func(ctx context.Context, _ workerlease.Lease) error {
+			<-ctx.Done()
+			claim.Fail(context.Cause(ctx))
+			return nil
+		})
+		if took := time.Since(t0) - 6*time.Minute; !held || took < time.Minute || took > time.Minute+time.Second {
+			t.Errorf("it ran: %v, for %v, want a minute", held, took)
+		}
+		must(t, claim.Release(t.Context()))
+		if e := observed[event.TaskFailed](seen); len(e) != 1 || e[0].Cause != store.TimedOut || !e[0].GivenUp {
+			t.Errorf("%+v was reported, want the last attempt, timed out", e)
+		}
+		told := false
+		for _, r := range records(t, ledger) {
+			if o, ok := r.Outcome(); ok && o.Cause == store.TimedOut && o.GivenUp {
+				told = true
+			}
+		}
+		if !told {
+			t.Errorf("the ledger doesn't tell it: %+v", newest(t, ledger))
+		}
+	})
+}
