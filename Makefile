@@ -16,6 +16,17 @@ BROWSED  = /testutil/internal/pagetest$$
 # own tests run: the race detector has nothing to find there.
 SINGLE   = /(testutil/((postgres|mysql|redis|etcd|s3|azurite|kube|nats)peer|leasectltest)|slots|priority|workerlease/(history|verify|internal/gap|internal/machine|internal/timeline)|internal/(docs|fuzzed|model|recordtest))$$|/examples|/internal/(figures|estimate)
 
+# What the gate runs with the race detector: our goroutines, in bubbles and on stores in memory.
+ENGINE   = ./workerlease/... ./store ./store/memory ./store/storekit ./testutil/faultstore ./testutil/clocks ./cmd/leasectl/internal/interrupt ./cmd/leasectl/internal/runlog
+
+# Packages with properties, and the tests that draw what these are checked with.
+DRAWN    = ./slots ./priority ./store ./internal/skew ./testutil/sim ./workerlease/internal/machine ./workerlease/internal/timeline
+DRAWS    = Property|OffsetsAreOrdered|LeadIsBounded|KeysAreOrdered|ADoneSlotComesBack|ApartHolds|RecordsDoWhat
+
+# A busy machine can fail these tests, so make prove runs each by itself.
+REALTIME = $(shell awk -F'\t' '/^\.\//{print $$2}' internal/suites/realtime.tsv | sort -u | paste -sd'|')
+APART    = -skip '^($(REALTIME))$$'
+
 # All but make test and make check prove something, and leave nothing out.
 export SLOTLEASE_SUITES ?= all
 
@@ -32,11 +43,12 @@ test: ## Run the quick tests: pure packages, the engine, memory, SQLite, and Mon
 	$(GO) test ./...
 
 .PHONY: prove prove-pure prove-served prove-modules
-prove: prove-pure prove-served prove-modules ## Run all tests, also those on other servers, of processes, and long simulations (Cosmos DB needs Node)
+prove: ## Run all that the gate leaves out, step by step, for an hour or two: make prove STEPS='store/mongo|^chaos'
+	.ci/prove $(if $(STEPS),'$(STEPS)')
 prove-pure:
-	$(GO) test -timeout 30m $(LONGEST) $$($(GO) list ./... | grep -vE '$(SERVED)|$(BROWSED)')
+	$(GO) test -timeout 30m $(APART) $(LONGEST) $$($(GO) list ./... | grep -vE '$(SERVED)|$(BROWSED)')
 prove-served:
-	$(GO) test -timeout 30m -p 2 $(SLOWEST) $$($(GO) list ./... | grep -E '$(SERVED)')
+	$(GO) test -timeout 30m -p 2 $(APART) $(SLOWEST) $$($(GO) list ./... | grep -E '$(SERVED)')
 prove-modules:
 	$(GO) test $(UNTESTED)
 	cd store/etcd && $(GO) test ./...
@@ -59,9 +71,20 @@ race: export GORACE ?= atexit_sleep_ms=10
 race: export SLOTLEASE_RACE_ROUNDS ?= 10
 race: export SLOTLEASE_SIM_SEEDS ?= 3
 race: ## Run the tests of code with goroutines with the race detector; fail without the MongoDB server
-	REQUIRE_STORES=$${REQUIRE_STORES:-mongo} $(GO) test -race -short -vet=off $(TRUSTED) -shuffle=on -timeout 1h $(LONGEST) $$($(GO) list ./... | grep -vE '$(SERVED)|$(SINGLE)|$(BROWSED)')
-	REQUIRE_STORES=$${REQUIRE_STORES:-mongo} $(GO) test -race -short -vet=off $(TRUSTED) -shuffle=on -timeout 1h -p 2 $(SLOWEST) $$($(GO) list ./... | grep -E '$(SERVED)' | grep -vE '$(SINGLE)')
+	REQUIRE_STORES=$${REQUIRE_STORES:-mongo} $(GO) test -race -short -vet=off $(TRUSTED) -shuffle=$(or $(SLOTLEASE_SEED),on) -timeout 1h $(LONGEST) $$($(GO) list ./... | grep -vE '$(SERVED)|$(SINGLE)|$(BROWSED)')
+	REQUIRE_STORES=$${REQUIRE_STORES:-mongo} $(GO) test -race -short -vet=off $(TRUSTED) -shuffle=$(or $(SLOTLEASE_SEED),on) -timeout 1h -p 2 $(SLOWEST) $$($(GO) list ./... | grep -E '$(SERVED)' | grep -vE '$(SINGLE)')
 	$(GO) test -race -vet=off $(TRUSTED) $(UNTESTED)
+
+.PHONY: race-engine
+race-engine: export GORACE ?= atexit_sleep_ms=10
+race-engine: export SLOTLEASE_SUITES = quick
+race-engine: export SLOTLEASE_RACE_ROUNDS ?= 10
+race-engine: ## Run the quick tests of the engine with the race detector, as the gate does
+	$(GO) test -race -short -vet=off $(TRUSTED) -shuffle=$(or $(SLOTLEASE_SEED),on) -timeout 1h $$($(GO) list $(ENGINE) | grep -vE '$(SINGLE)')
+
+.PHONY: properties
+properties: ## Check each property with so many draws: make properties CHECKS=1000000
+	$(GO) test -count=1 -timeout 12h -run '$(DRAWS)' $(DRAWN) -rapid.checks=$(or $(CHECKS),1000000)
 
 .PHONY: sim
 sim: ## Simulate workers for long: make sim SEEDS=2000 HOURS=6

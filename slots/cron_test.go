@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/slots"
 )
 
@@ -143,6 +144,7 @@ func TestNoSlotOutgrowsMaxInterval(t *testing.T) {
 }
 
 func TestSchedulesAreQuickToMake(t *testing.T) {
+	suites.RealTime(t)
 	if testing.Short() {
 		t.Skip("measures time")
 	}

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/mongo"
 	"github.com/slotlease/slotlease/store/sqlite"
@@ -78,6 +79,7 @@ func workWithTheWrongClock(where string) error {
 // A process whose time of day is an hour wrong leads, if it has the priority, and
 // in the right slots: real processes on real stores.
 func TestAProcessWhoseTimeOfDayIsWrongLeadsInTheRightSlots(t *testing.T) {
+	suites.RealTime(t)
 	if testing.Short() {
 		t.Skip("runs for seconds of real time")
 	}

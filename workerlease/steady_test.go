@@ -11,6 +11,7 @@ import (
 	"github.com/benbjohnson/clock"
 
 	"github.com/slotlease/slotlease/internal/boottime"
+	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/priority"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/sqlite"
@@ -166,6 +167,7 @@ func (c ofItsOwn) Boottime() time.Duration {
 }
 
 func TestTheSystemClockIsThatOfSQLiteOnTheSameMachine(t *testing.T) {
+	suites.RealTime(t)
 	system := workerlease.NewSystemClock()
 	if _, ok := boottime.Of(system); !ok {
 		t.Skip("no boot time on this system")

@@ -39,7 +39,7 @@ func TestVersionsThatAreSaidToRunAreThoseOfTheWorkflows(t *testing.T) {
 	want["MongoDB"] = ci.Jobs["mongodb"].Strategy.Matrix.Version
 	said := map[string][]string{}
 	number := regexp.MustCompile(`\b\d+(\.\d+)?\b`)
-	for _, row := range read(t, "docs/upgrading.md").table(t, "| | By `.ci/run`, on Debian 12 | Besides, by GitHub's workflows ¹ |") {
+	for _, row := range read(t, "docs/upgrading.md").table(t, "| | By `make prove`, on Debian 12 | Besides, by GitHub's workflows ¹ |") {
 		if _, ok := want[row[0]]; ok {
 			said[row[0]] = number.FindAllString(row[2], -1)
 		}

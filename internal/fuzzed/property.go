@@ -1,11 +1,23 @@
-// Package fuzzed makes fuzz targets of properties.
+// Package fuzzed makes fuzz targets of properties. Tests that import it draw from the seed in SLOTLEASE_SEED, if that is set,
+// and the same again in the next run; -rapid.seed goes before it.
 package fuzzed
 
 import (
+	"flag"
+	"fmt"
+	"os"
 	"testing"
 
 	"pgregory.net/rapid"
 )
+
+func init() {
+	if seed := os.Getenv("SLOTLEASE_SEED"); seed != "" {
+		if err := flag.Set("rapid.seed", seed); err != nil {
+			panic(fmt.Sprintf("SLOTLEASE_SEED=%s: %v", seed, err))
+		}
+	}
+}
 
 // Property is a fuzz target that checks a property by a script that the fuzzer
 // writes. It works like [rapid.MakeFuzz], but logs the draws only of executions that

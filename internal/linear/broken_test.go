@@ -9,6 +9,7 @@ import (
 
 	"github.com/slotlease/slotlease/internal/linear"
 	"github.com/slotlease/slotlease/internal/linear/workload"
+	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/memory"
 )
@@ -62,6 +63,7 @@ func (b broken) Trim(ctx context.Context, workerType string, before int64) (int,
 
 // Whatever else a ledger may do wrong is in TestCheckJudgesSmallHistories.
 func TestBrokenLedgersAreFoundIllegal(t *testing.T) {
+	suites.RealTime(t)
 	for operation, plan := range map[string]workload.Plan{
 		"append": workload.Round(0, 50, 80),
 		"get":    workload.Round(0, 50, 80),

@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	_ "github.com/slotlease/slotlease/internal/fuzzed" // properties draw from the seed of the run
 	"github.com/slotlease/slotlease/internal/skew"
 )
 

@@ -1,11 +1,13 @@
 // Package suites decides which tests a run includes. A plain go test is the quick run, which everybody makes before a
 // commit: what is pure, the engine, and the stores in memory, on SQLite and on the MongoDB peer. All that starts other
-// servers or many processes, and what simulates for long, is skipped there by name. SLOTLEASE_SUITES=all, which make prove
-// and CI set, runs it, too; so does REQUIRE_STORES for the servers that it names.
+// servers or many processes, what simulates for long, and what a busy machine can fail, is skipped there by name.
+// SLOTLEASE_SUITES=all, which make prove sets, runs it, too; so does REQUIRE_STORES for the servers that it names.
 //
 // A test asks by one line at its beginning:
 //
 //	suites.Prove(t, "kills 40 processes")
+//
+// or by suites.RealTime(t), if it is one of realtime.tsv.
 //
 // A test whose size can be chosen takes a smaller one where [Quick] reports true. Tests on servers ask nothing: the packages
 // that start them do.

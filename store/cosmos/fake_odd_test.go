@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/testutil/storetest"
 )
@@ -72,6 +73,7 @@ func TestTokensThatRunOutAreNotWaitedForByTheSDK(t *testing.T) {
 }
 
 func TestCloseLeavesNoConnectionOpen(t *testing.T) {
+	suites.RealTime(t)
 	t.Parallel()
 	for _, http2 := range []bool{false, true} {
 		t.Run(fmt.Sprintf("HTTP/2 %v", http2), func(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/slotlease/slotlease/internal/race"
+	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/testutil/storetest"
 )
 
@@ -90,6 +91,7 @@ func TestCloseEndsHeartbeats(t *testing.T) {
 
 // The driver's Disconnect looks for a server on which to end its sessions, for as long as its context and the URI let it.
 func TestCloseWaitsForNoPrimary(t *testing.T) {
+	suites.RealTime(t)
 	t.Parallel()
 	f := serve(t, &fakeServer{reply: answers(map[string]bson.D{"insert": commandError(10107, "NotWritablePrimary", "not primary")})})
 	sessions := bson.E{Key: "logicalSessionTimeoutMinutes", Value: int32(30)}

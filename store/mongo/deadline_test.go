@@ -46,6 +46,7 @@ func TestAnOperationEndsWithItsContextThoughTheDriverIsHeldUp(t *testing.T) {
 }
 
 func TestTheEndOfADeadlineIsNoCancellation(t *testing.T) {
+	suites.RealTime(t)
 	t.Parallel()
 	for name, first := range map[string]bool{"of the first operation": true, "of a later one": false} {
 		t.Run(name, func(t *testing.T) {

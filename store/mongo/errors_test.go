@@ -11,6 +11,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
+	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/internal/documenttest"
 	"github.com/slotlease/slotlease/testutil/storetest"
@@ -128,6 +129,7 @@ func TestDriverErrorsStayInReach(t *testing.T) {
 }
 
 func TestRefusedConnectionEndsWithTheContext(t *testing.T) {
+	suites.RealTime(t)
 	t.Parallel()
 	// Nothing listens there, and nothing is given this port by chance.
 	const addr = "127.0.0.1:1"

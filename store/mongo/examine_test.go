@@ -146,6 +146,7 @@ func TestMembersThatAreDownOrHaveAWrongClockAreFound(t *testing.T) {
 
 // The peer shows what a real server answers to commands that match nothing.
 func TestAServersFaultsAreFound(t *testing.T) {
+	suites.RealTime(t)
 	t.Parallel()
 	uri := mongopeer.URI(t)
 	client := dial(t, uri)

@@ -213,4 +213,4 @@ func (f *fakeServer) open(o Options) *Ledger {
 }
 
 // patience bounds one operation of a test.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute

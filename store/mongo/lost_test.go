@@ -9,6 +9,7 @@ import (
 	"github.com/benbjohnson/clock"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/store/internal/documenttest"
 )
 
@@ -34,6 +35,7 @@ func TestAMemberThatFailedAndIsBackIsWaitedFor(t *testing.T) {
 
 // A stamp that comes long after the failure waits for a moment, since the member may be back.
 func TestAMemberThatIsGoneDelaysAStampByAMoment(t *testing.T) {
+	suites.RealTime(t)
 	t.Parallel()
 	c := &shifted{Clock: clock.New()}
 	s := serveClocksIn(t, c, 0, 0)

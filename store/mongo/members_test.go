@@ -9,6 +9,7 @@ import (
 	"github.com/benbjohnson/clock"
 
 	"github.com/slotlease/slotlease/internal/skew"
+	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/store/internal/documenttest"
 )
 
@@ -71,6 +72,7 @@ func TestSkewIsHowFarTheMembersClocksAreApart(t *testing.T) {
 // Where clocks agree within 2 ms, the skew of a quiet machine is small: a boundary widens by twice
 // of it. The best of some stamps shows that, whatever else the machine does. No other test may keep it busy.
 func TestClocksThatAgreeCostLittleAtABoundary(t *testing.T) {
+	suites.RealTime(t)
 	const most = 10 * time.Millisecond
 	best := time.Hour
 	for range 20 {

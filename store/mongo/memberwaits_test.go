@@ -6,9 +6,12 @@ import (
 	"time"
 
 	"github.com/benbjohnson/clock"
+
+	"github.com/slotlease/slotlease/internal/suites"
 )
 
 func TestAStampAsksEachMemberOnceInTwoSeconds(t *testing.T) {
+	suites.RealTime(t)
 	t.Parallel()
 	s, mock := serveClocks(t, 0, 0, 0)
 	l := s.open(Options{})
@@ -46,6 +49,7 @@ func settled(read func() int, want int) int {
 }
 
 func TestAMemberThatDoesNotAnswerDelaysOneStamp(t *testing.T) {
+	suites.RealTime(t)
 	t.Parallel()
 	s := serveClocksIn(t, clock.New(), 0, 0)
 	s.elect(0, append(s.addresses(), silent(t))...)
@@ -73,6 +77,7 @@ func TestAMemberThatDoesNotAnswerDelaysOneStamp(t *testing.T) {
 }
 
 func TestAStampThatCannotWaitForAllMembersFails(t *testing.T) {
+	suites.RealTime(t)
 	t.Parallel()
 	s := serveClocksIn(t, clock.New(), 0, 0)
 	s.elect(0, append(s.addresses(), silent(t))...)

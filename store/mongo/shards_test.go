@@ -11,6 +11,7 @@ import (
 	"github.com/benbjohnson/clock"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/internal/documenttest"
 	"github.com/slotlease/slotlease/testutil/storetest"
@@ -307,6 +308,7 @@ func TestALostRaceNeedsNoOtherShard(t *testing.T) {
 
 // By a router that is far away, or of which something else hangs, a look may never come to its end.
 func TestALookThatIsCutShortHasSeenTheShardKey(t *testing.T) {
+	suites.RealTime(t)
 	t.Parallel()
 	f := cluster(t, "workerType")
 	asBefore := f.reply

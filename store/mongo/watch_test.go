@@ -251,6 +251,7 @@ func (c paced) Timer(d time.Duration) *clock.Timer { return c.timers.Timer(d) }
 
 // A server that answers at once that there is no news isn't asked again at once.
 func TestAServerWithoutPatienceIsAskedOnceASecond(t *testing.T) {
+	suites.RealTime(t)
 	t.Parallel()
 	asked := make(chan struct{}, 100)
 	var n atomic.Int64
@@ -322,6 +323,7 @@ func TestAWatchOnAServerThatHasSilentlyGoneEnds(t *testing.T) {
 
 // A server that answers nothing to the aggregate is given up.
 func TestAWatchThatDoesNotBeginIsGivenUp(t *testing.T) {
+	suites.RealTime(t)
 	t.Parallel()
 	free := make(chan struct{})
 	f := serve(t, &fakeServer{reply: func(name string, _ bson.Raw) bson.D {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/internal/documenttest"
 	"github.com/slotlease/slotlease/testutil/storetest"
@@ -106,6 +107,7 @@ func TestOneOperationThatHangsHoldsUpNoOther(t *testing.T) {
 }
 
 func TestADiskThatHangsKeepsOneGoroutinePerHandle(t *testing.T) {
+	suites.RealTime(t)
 	l := open(t, Options{Path: grown(t)})
 	stuck, release := hang(t)
 	for range 20 {

@@ -7,11 +7,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/testutil/storetest"
 )
 
 // Each sql.DB has a goroutine until it is closed.
 func TestAnOpenThatFailsLeavesNothingBehind(t *testing.T) {
+	suites.RealTime(t)
 	path := filepath.Join(t.TempDir(), "ledger.db")
 	l := open(t, Options{Path: path})
 	must(t, "Append()", l.Append(t.Context(), storetest.Grant("job", 1)))
@@ -34,7 +36,8 @@ func TestAnOpenThatFailsLeavesNothingBehind(t *testing.T) {
 }
 
 // A handle keeps a goroutine for its next operation, until Close.
-func TestAHandleThatIsClosedLeavesNoGoroutine(t *testing.T) {
+func TestAClosedHandleLeavesNoGoroutine(t *testing.T) {
+	suites.RealTime(t)
 	path := grown(t)
 	text := filepath.Join(t.TempDir(), "text")
 	content([]byte("no ledger"))(t, text)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/benbjohnson/clock"
 
+	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/internal/documenttest"
 	"github.com/slotlease/slotlease/testutil/clocks"
@@ -153,6 +154,7 @@ func interrupt(t *testing.T, l *Ledger) {
 
 // The clock of the first process is wrong, so that another line would show.
 func TestAHandleHoldsItsTimeLineUntilCloseThoughItsConnectionIsInterrupted(t *testing.T) {
+	suites.RealTime(t)
 	path := filepath.Join(t.TempDir(), "ledger.db")
 	l := open(t, Options{Path: path, Clock: clocks.Skewed(clock.New(), -50*365*24*time.Hour)})
 	s := now(t, l)
@@ -227,6 +229,7 @@ func TestALineStaysKnownWhenItsProcessesJoinAnother(t *testing.T) {
 
 // Nobody holds a line before it is certain: another process would take that for use.
 func TestALineIsHeldOnlyInTheTransactionThatTakesIt(t *testing.T) {
+	suites.RealTime(t)
 	path := filepath.Join(t.TempDir(), "ledger.db")
 	t.Setenv(bootVar, "one")
 	c := hire(t, path)

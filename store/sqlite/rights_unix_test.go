@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/internal/documenttest"
 	"github.com/slotlease/slotlease/testutil/storetest"
@@ -184,6 +185,7 @@ func TestALogWithoutItsOtherFileIsNotReadWithoutTheRightToWrite(t *testing.T) {
 }
 
 func TestAReaderWithoutTheRightToWriteSeesWhatIsAppended(t *testing.T) {
+	suites.RealTime(t)
 	const rounds = 20
 	top := t.TempDir()
 	chmod(t, top, 0o755)

@@ -100,6 +100,7 @@ func claimOther(t *testing.T, path string) (release func()) {
 }
 
 func TestALedgerWhoseLogIsJustClosedIsWaitedFor(t *testing.T) {
+	suites.RealTime(t)
 	path := grown(t)
 	release := claimOther(t, path)
 	time.AfterFunc(otherLogTimeout/4, release)

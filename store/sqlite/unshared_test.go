@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/internal/documenttest"
 	"github.com/slotlease/slotlease/testutil/storetest"
@@ -93,6 +94,7 @@ const longQuery = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n 
 // database/sql closes a connection that was interrupted. If it was the last one, SQLite
 // removes the log, and others begin a new one.
 func TestAnInterruptedHandleGoesOnWithTheLogThatIsThere(t *testing.T) {
+	suites.RealTime(t)
 	path := filepath.Join(t.TempDir(), "ledger.db")
 	l := open(t, Options{Path: path})
 	for seq := range 10 {

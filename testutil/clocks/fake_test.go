@@ -12,6 +12,7 @@ import (
 
 	"github.com/benbjohnson/clock"
 
+	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/store/memory"
 	"github.com/slotlease/slotlease/testutil/clocks"
 	"github.com/slotlease/slotlease/testutil/faultstore"
@@ -73,6 +74,7 @@ func TestSeveralWorkersSettleAtTheSameMoment(t *testing.T) {
 }
 
 func TestTheTestsOwnTimersFireInOrder(t *testing.T) {
+	suites.RealTime(t)
 	alsoInABubble(t, TestTheTestsOwnTimersFireInOrder)
 	f := clocks.NewFake(t0)
 	d := &diary{now: f.Now}
@@ -105,6 +107,7 @@ func compute() {
 }
 
 func TestNoTickIsLost(t *testing.T) {
+	suites.RealTime(t)
 	alsoInABubble(t, TestNoTickIsLost)
 	f := clocks.NewFake(t0)
 	ledger := memory.New(memory.Options{Clock: f})
@@ -194,7 +197,7 @@ func TestAWatchedClientMayHaveItsOwnClock(t *testing.T) {
 	}
 }
 
-// In a bubble, the five seconds of patience take no time.
+// In a bubble, the minute of patience takes no time.
 func TestACallbackThatHangsFailsTheTestAndIsNamed(t *testing.T) {
 	for _, hang := range []string{"LeaseAllocated", "LeaseExpired"} {
 		t.Run(hang, func(t *testing.T) {
@@ -214,7 +217,7 @@ func TestACallbackThatHangsFailsTheTestAndIsNamed(t *testing.T) {
 						LeaseExpired:   func(workerlease.Lease, workerlease.Reason) { wait("LeaseExpired") },
 					})
 				got := failure(func(t clocks.T) { f.Advance(t, 15*time.Minute) })
-				for _, want := range []string{"5s of real time", "invoice-export (w1)", hang, "fake_test.go:"} {
+				for _, want := range []string{"1m0s of real time", "invoice-export (w1)", hang, "fake_test.go:"} {
 					if !strings.Contains(got, want) {
 						t.Errorf("Advance failed with %q, want it to contain %q", got, want)
 					}
@@ -246,6 +249,7 @@ func TestAdvanceRefusesWhatCannotBe(t *testing.T) {
 }
 
 func TestAdvanceByNothingSettles(t *testing.T) {
+	suites.RealTime(t)
 	alsoInABubble(t, TestAdvanceByNothingSettles)
 	f := clocks.NewFake(t0)
 	var fired atomic.Bool

@@ -214,6 +214,7 @@ func onFakePeer(t *testing.T, l *lame) {
 }
 
 func TestTheSuiteOfServersPassesASoundStore(t *testing.T) {
+	suites.RealTime(t)
 	onFakePeer(t, sound())
 }
 

@@ -237,7 +237,7 @@ var lifecycleCases = []testCase{
 }
 
 // soon bounds how long an operation may take to notice that its context ended.
-const soon = 5 * time.Second
+const soon = 30 * time.Second
 
 var contextCases = []testCase{
 	ended("a cancelled context ends every operation at once with its error", context.Canceled, func(ctx context.Context) (context.Context, context.CancelFunc) {

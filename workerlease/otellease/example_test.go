@@ -23,7 +23,7 @@ func ExampleTelemetry_Context() {
 		log.Fatal(err)
 	}
 	client := workerlease.NewClient(memory.New(memory.Options{}), workerlease.ClientOptions{Observer: telemetry})
-	options := workerlease.Options{WorkerType: "report", LeaseInterval: time.Second}
+	options := workerlease.Options{WorkerType: "report", FailoverWithin: 30 * time.Second}
 	ctx, cancel := context.WithCancel(context.Background())
 	err = client.Run(ctx, options, func(ctx context.Context, l workerlease.Lease) error {
 		_, span := otel.Tracer("example").Start(telemetry.Context(ctx, l), "make the report")

@@ -26,7 +26,7 @@ func ExampleNew() {
 	ledger := memory.New(memory.Options{})
 	client := workerlease.NewClient(ledger, workerlease.ClientOptions{Observer: m})
 	worked := make(chan struct{}, 1)
-	w, err := client.StartTask(context.Background(), workerlease.Options{WorkerType: "report", LeaseInterval: time.Second}, func(context.Context, workerlease.Lease) error {
+	w, err := client.StartTask(context.Background(), workerlease.Options{WorkerType: "report", FailoverWithin: 30 * time.Second}, func(context.Context, workerlease.Lease) error {
 		select {
 		case worked <- struct{}{}:
 		default:

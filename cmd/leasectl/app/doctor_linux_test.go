@@ -22,6 +22,7 @@ import (
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/testutil/golden"
 	"github.com/slotlease/slotlease/internal/recordtest"
+	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/cosmos"
 	"github.com/slotlease/slotlease/testutil/cosmospeer"
@@ -102,6 +103,7 @@ func maskedReport(text string) string {
 }
 
 func TestAHealthyStoreIsShownSo(t *testing.T) {
+	suites.RealTime(t)
 	for name, open := range map[string]func(t *testing.T) (store.Ledger, string){
 		"sqlite": newLedger,
 		"mongo":  mongoLedger,
@@ -134,6 +136,7 @@ func TestAHealthyStoreIsShownSo(t *testing.T) {
 
 // Faults that only a whole ledger shows. The stores' own tests plant those of stores.
 func TestAFaultOfALedgerIsFound(t *testing.T) {
+	suites.RealTime(t)
 	change := func(statements ...string) func(t *testing.T, l store.Ledger, path string) {
 		return func(t *testing.T, _ store.Ledger, path string) {
 			t.Helper()
@@ -272,6 +275,7 @@ func long(t *testing.T, l store.Ledger, path string, count int, ago time.Duratio
 
 // A unique index, for which workers refuse the collection, hides neither the clock nor what else can be found out.
 func TestDoctorOfARefusedCollectionDoesTheOtherChecks(t *testing.T) {
+	suites.RealTime(t)
 	l, uri := mongoLedger(t)
 	fill(t, l)
 	u, err := url.Parse(uri)
@@ -315,6 +319,7 @@ func TestDoctorFindsAStoreWhoseClockIsWrong(t *testing.T) {
 }
 
 func TestDoctorEndsInTimeWhateverHangs(t *testing.T) {
+	suites.RealTime(t)
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -336,6 +341,7 @@ func TestDoctorEndsInTimeWhateverHangs(t *testing.T) {
 }
 
 func TestDoctorOfWhatCantBeOpenedSaysWhy(t *testing.T) {
+	suites.RealTime(t)
 	t.Chdir(t.TempDir())
 	if err := os.WriteFile("notes.txt", []byte(strings.Repeat("no database ", 1000)), 0o600); err != nil {
 		t.Fatal(err)

@@ -173,6 +173,7 @@ func TestABadURIOfARegisteredStoreIsAMistakeInTheUsage(t *testing.T) {
 }
 
 func TestACopyThatIsRepeatedSaysSo(t *testing.T) {
+	suites.RealTime(t)
 	t.Parallel()
 	_, from := newLedger(t)
 	_, to := newLedger(t)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/testutil/procs"
+	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease/verify"
 )
@@ -96,6 +97,7 @@ func TestNoDescendantOutlivesTheLastDeadlineTold(t *testing.T) {
 }
 
 func TestAnotherTakesOverWhenLeasectlIsKilled(t *testing.T) {
+	suites.RealTime(t)
 	t.Parallel()
 	for name, test := range map[string]struct {
 		flags   []string

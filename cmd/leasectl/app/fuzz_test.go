@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -235,11 +234,7 @@ func FuzzRunOptions(f *testing.F) {
 		if err := c.ParseFlags(strings.Split(lines, "\n")); err != nil {
 			return
 		}
-		begun := time.Now()
 		o := a.runTiming(flags, c.Flags()).Options
-		if took := time.Since(begun); took > 5*time.Second {
-			t.Errorf("runTiming() of %q took %v", lines, took)
-		}
 		if len(a.problems) > 0 {
 			return
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/testutil/golden"
 	"github.com/slotlease/slotlease/internal/recordtest"
+	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/store"
 )
 
@@ -48,6 +49,7 @@ func underWay(t *testing.T, l store.Ledger) {
 
 // What each lever writes, and what is shown of it, on each store.
 func TestLeversOnEachStore(t *testing.T) {
+	suites.RealTime(t)
 	t.Parallel()
 	onEachStore(t, func(t *testing.T, l store.Ledger, _ string, env []string) {
 		underWay(t, l)

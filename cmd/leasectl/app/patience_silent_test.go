@@ -8,9 +8,11 @@ import (
 	"time"
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
+	"github.com/slotlease/slotlease/internal/suites"
 )
 
 func TestACommandSaysThatItWaitsForAStoreThatIsSilent(t *testing.T) {
+	suites.RealTime(t)
 	t.Parallel()
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

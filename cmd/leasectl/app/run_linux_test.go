@@ -20,6 +20,7 @@ import (
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/guard"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/testutil/procs"
+	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/store"
 )
 
@@ -87,6 +88,7 @@ func TestNoDescendantOutlivesTheWindow(t *testing.T) {
 }
 
 func TestTheCommandKnowsItsLeaseAndNotTheStore(t *testing.T) {
+	suites.RealTime(t)
 	l, storeArg := newLedger(t)
 	file := filepath.Join(t.TempDir(), "env")
 	t.Setenv(storeuri.FileVariable, fileOf(t, storeArg+"\n"))
@@ -234,6 +236,7 @@ func extendedLate(log string) (n int) {
 }
 
 func TestSIGTERMStopsTheCommandThenReleases(t *testing.T) {
+	suites.RealTime(t)
 	t.Parallel()
 	l, storeArg := newLedger(t)
 	log := filepath.Join(t.TempDir(), "work.log")

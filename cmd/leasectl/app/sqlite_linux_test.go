@@ -11,6 +11,7 @@ import (
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
 	"github.com/slotlease/slotlease/internal/recordtest"
+	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/store/sqlite"
 )
 
@@ -171,6 +172,7 @@ func TestRunThatIsStoppedSaysThatItsLedgerWasRemoved(t *testing.T) {
 
 // As of cron, in $HOME, and of systemd, in /: each would have a ledger, and run the job.
 func TestOnceWarnsOfANewLedgerThatIsNamedByTheWorkingDirectory(t *testing.T) {
+	suites.RealTime(t)
 	t.Chdir(t.TempDir())
 	dir, err := os.Getwd()
 	if err != nil {

@@ -13,11 +13,13 @@ import (
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/testutil/procs"
 	"github.com/slotlease/slotlease/internal/recordtest"
+	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/store"
 )
 
 // As in leasectl … | head: a process that SIGPIPE ends closes no store.
 func TestACommandWhoseReaderHasGoneEndsInOrder(t *testing.T) {
+	suites.RealTime(t)
 	storeArg := wrongClock(t, 0, recordtest.Grant(1, 0, "a"))
 	dir := filepath.Dir(strings.TrimPrefix(storeArg, "sqlite:"))
 	self, err := os.Executable()
@@ -77,6 +79,7 @@ func TestRunReleasesItsLeaseWhenNobodyReadsItsLog(t *testing.T) {
 
 // As of a terminal after Ctrl-S, or a log shipper that hangs: leasing goes on, and one signal ends it.
 func TestRunGoesOnWhileItsLogIsFull(t *testing.T) {
+	suites.RealTime(t)
 	t.Parallel()
 	_, storeArg := newLedger(t)
 	r, w, err := os.Pipe()

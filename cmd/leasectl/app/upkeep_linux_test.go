@@ -13,6 +13,7 @@ import (
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/inspect"
 	"github.com/slotlease/slotlease/internal/recordtest"
+	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/sqlite"
 	"github.com/slotlease/slotlease/testutil/clocks"
@@ -74,6 +75,7 @@ func wrongClock(t *testing.T, by time.Duration, records ...store.Record) (storeA
 }
 
 func TestReanchorTakesTheMachinesClockForStoreTime(t *testing.T) {
+	suites.RealTime(t)
 	for by, want := range map[time.Duration]string{-3 * time.Hour: ", 3h0m0s behind the machine's clock: ", 3 * time.Hour: ", 3h0m0s ahead of the machine's clock: "} {
 		storeArg := wrongClock(t, by)
 		if got := leasectl(t, nil, "inspect", "slots", "--store", storeArg); got.code != exit.OK || !strings.HasPrefix(got.stderr, "leasectl: warning: the machine's clock is 3h0m0s ") {

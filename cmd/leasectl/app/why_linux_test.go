@@ -11,10 +11,12 @@ import (
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/testutil/golden"
 	"github.com/slotlease/slotlease/internal/recordtest"
+	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/store"
 )
 
 func TestWhyOnEachStore(t *testing.T) {
+	suites.RealTime(t)
 	t.Parallel()
 	onEachStore(t, func(t *testing.T, l store.Ledger, _ string, env []string) {
 		now := storeTime(t, l)

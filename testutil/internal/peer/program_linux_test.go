@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/slotlease/slotlease/internal/suites"
 )
 
 // script runs a server that is a program of the shell. $1 is its folder.
@@ -52,6 +54,7 @@ func TestAProgramIsTriedOnAnotherPortIfItsOwnIsTaken(t *testing.T) {
 }
 
 func TestAPortThatAnotherHasIsNotFree(t *testing.T) {
+	suites.RealTime(t)
 	port, err := FreePort()
 	if err != nil {
 		t.Fatal(err)
@@ -91,6 +94,7 @@ func TestAProgramsDataIsPreparedOnce(t *testing.T) {
 }
 
 func TestAProgramThatEndsOrCanNotBePreparedIsReportedWithItsLog(t *testing.T) {
+	suites.RealTime(t)
 	for name, more := range map[string]func(p *Program, port int){
 		"ends":              func(p *Program, _ int) { p.Serve = []string{"sh", "-c", "echo no disk; exit 1"} },
 		"not prepared":      func(p *Program, _ int) { p.Prepare = [][]string{{"sh", "-c", "echo no disk; exit 1"}} },

@@ -12,6 +12,7 @@ import (
 
 	_ "modernc.org/sqlite" // the driver
 
+	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/workerlease/fence"
 	"github.com/slotlease/slotlease/workerlease/fence/sqlfence"
 )
@@ -133,6 +134,7 @@ func TestTheEndOfALeaseIsTheReasonOfItsError(t *testing.T) {
 
 // Where another transaction keeps SQLite's lock, one that begins with it is told that this is locked, after its lease has ended.
 func TestTheEndOfALeaseIsTheReasonWhyItsWriteDidNotBegin(t *testing.T) {
+	suites.RealTime(t)
 	path := "file:" + filepath.Join(t.TempDir(), "a.db") + "?_pragma=busy_timeout(200)&_txlock=immediate"
 	db, err := sql.Open("sqlite", path)
 	if err != nil {

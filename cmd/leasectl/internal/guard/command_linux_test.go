@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/testutil/procs"
+	"github.com/slotlease/slotlease/internal/suites"
 )
 
 func isError(err, target error) bool { return errors.Is(err, target) }
@@ -135,6 +136,7 @@ func TestACommandThatCanNotRunIsAnError(t *testing.T) {
 }
 
 func TestTheCommandGetsExactlyWhatItIsGiven(t *testing.T) {
+	suites.RealTime(t)
 	read, write, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)

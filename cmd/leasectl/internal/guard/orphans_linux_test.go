@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/testutil/procs"
+	"github.com/slotlease/slotlease/internal/suites"
 )
 
 // initHelper is process 1: it gets orphans of others, and runs a command beside. It prints how
@@ -54,6 +55,7 @@ func initHelper() error {
 }
 
 func TestOrphansOfOthersAreReapedByProcess1(t *testing.T) {
+	suites.RealTime(t)
 	t.Parallel()
 	if os.Getuid() != 0 {
 		unavailable(t, "not root, so that no process can be process 1")

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/testutil/procs"
+	"github.com/slotlease/slotlease/internal/suites"
 )
 
 // parent is a running parentHelper.
@@ -103,6 +104,7 @@ func TestKillingTheParentAtAnyMomentLeavesNothing(t *testing.T) {
 }
 
 func TestEveryDescendantDiesAtTheDeadline(t *testing.T) {
+	suites.RealTime(t)
 	t.Parallel()
 	for name, stopped := range map[string]bool{"the parent runs": false, "the parent is stopped": true} {
 		t.Run(name, func(t *testing.T) {

@@ -20,6 +20,7 @@ import (
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/secret"
+	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/memory"
@@ -141,6 +142,7 @@ func TestAPortThatIsTakenIsAClearError(t *testing.T) {
 }
 
 func TestProbesOfAKubelet(t *testing.T) {
+	suites.RealTime(t)
 	t.Parallel()
 	hour, down := slots.Must(slots.Every(time.Hour)), func(t *testing.T, _ *Server) *workerlease.WorkerLease {
 		t.Helper()
@@ -196,6 +198,7 @@ func TestProbesOfAKubelet(t *testing.T) {
 }
 
 func TestStatusSaysWhatTheWorkerDoes(t *testing.T) {
+	suites.RealTime(t)
 	t.Parallel()
 	hour := slots.Must(slots.Every(time.Hour))
 	s := serve(t, hour)
@@ -236,6 +239,7 @@ func (shows) Status() workerlease.Status {
 }
 
 func TestNoAnswerShowsASecret(t *testing.T) {
+	suites.RealTime(t)
 	s := serve(t, slots.Must(slots.Every(time.Minute)))
 	s.Show(shows{})
 	for _, path := range []string{"/healthz", "/readyz", "/status", "/metrics"} {
@@ -272,6 +276,7 @@ func ask(t *testing.T, s *Server, text string) (head, body string) {
 }
 
 func TestOtherWaysToAsk(t *testing.T) {
+	suites.RealTime(t)
 	t.Parallel()
 	s := serve(t, slots.Must(slots.Every(time.Minute)))
 	for _, test := range []struct {
@@ -301,6 +306,7 @@ func TestOtherWaysToAsk(t *testing.T) {
 
 // Clients that say nothing, or half of it, or read nothing, are cut off, and others are answered meanwhile.
 func TestClientsThatAreStuck(t *testing.T) {
+	suites.RealTime(t)
 	t.Parallel()
 	s := serve(t, slots.Must(slots.Every(time.Minute)))
 	var stuck []net.Conn
@@ -358,6 +364,7 @@ func hungUp(c net.Conn) bool {
 
 // Clients that stay without asking take no place from those that ask, nor one address from the others.
 func TestTheOldestClientMakesRoom(t *testing.T) {
+	suites.RealTime(t)
 	if runtime.GOOS != "linux" {
 		t.Skip("other systems have one loopback address")
 	}
@@ -419,6 +426,7 @@ func TestClientsThatHaveGoneTakeNoPlace(t *testing.T) {
 
 // The end waits for nobody.
 func TestTheEndWaitsForNoClient(t *testing.T) {
+	suites.RealTime(t)
 	t.Parallel()
 	s := serve(t, slots.Must(slots.Every(time.Minute)))
 	idle(t, s, "127.0.0.1", 60)

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease"
@@ -102,6 +103,7 @@ func (a *asked) serve(t *testing.T, codes ...int) string {
 }
 
 func TestAPOSTHasTheFacts(t *testing.T) {
+	suites.RealTime(t)
 	var a asked
 	n := New(Options{
 		Targets: map[Event]Target{Failure: target(t, a.serve(t)+"/ping/{event}/{exitCode}?rid={id}&by={instanceId}")},
@@ -133,6 +135,7 @@ func TestAPOSTHasTheFacts(t *testing.T) {
 }
 
 func TestWhatFailsIsTriedAgainUnlessThatIsInVain(t *testing.T) {
+	suites.RealTime(t)
 	quickly(t, time.Millisecond)
 	for name, test := range map[string]struct {
 		codes []int
@@ -173,6 +176,7 @@ func eventually(t *testing.T, is func() bool) {
 
 // A server that hangs keeps no event, and no end, waiting for long; what doesn't fit the queue is counted.
 func TestAServerThatHangsHoldsNothingUp(t *testing.T) {
+	suites.RealTime(t)
 	hanging, over := make(chan struct{}, 1000), make(chan struct{})
 	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
@@ -209,6 +213,7 @@ func TestAServerThatHangsHoldsNothingUp(t *testing.T) {
 
 // The end doesn't wait between tries.
 func TestAtTheEndNothingIsTriedAgain(t *testing.T) {
+	suites.RealTime(t)
 	quickly(t, time.Hour)
 	var a asked
 	var s said
@@ -222,6 +227,7 @@ func TestAtTheEndNothingIsTriedAgain(t *testing.T) {
 }
 
 func TestACommandHasTheFactsInItsEnvironment(t *testing.T) {
+	suites.RealTime(t)
 	file := filepath.Join(t.TempDir(), "facts")
 	var s said
 	n := New(Options{
@@ -266,6 +272,7 @@ LEASE_WORKER_TYPE=report
 
 // A command that ignores SIGTERM, and has started others, ends with its time.
 func TestNothingOfACommandOutlivesTheEnd(t *testing.T) {
+	suites.RealTime(t)
 	dir := t.TempDir()
 	var s said
 	n := New(Options{Targets: map[Event]Target{Success: target(t, `trap '' TERM; touch `+dir+`/began; sleep 1000 & wait`)}, Env: os.Environ(), Failed: s.add})

@@ -17,6 +17,7 @@ import (
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/inspect"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
+	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/sqlite"
 )
@@ -95,6 +96,7 @@ func wantError(t *testing.T, what string, code int, body string, wantCode int, s
 }
 
 func TestTheAPISaysWhatTheCommandsSay(t *testing.T) {
+	suites.RealTime(t)
 	p, _ := served(t, Access{})
 	for path, want := range map[string]string{
 		"status":                  `"workerType":"report"`,
@@ -338,6 +340,7 @@ func stream(t *testing.T, url string) (next func() (name, data string), end func
 }
 
 func TestAStreamTellsWhatChanged(t *testing.T) {
+	suites.RealTime(t)
 	p, l := served(t, Access{Actions: true})
 	s := httptest.NewServer(p)
 	defer s.Close()
@@ -384,6 +387,7 @@ func TestAStreamTellsWhatChanged(t *testing.T) {
 }
 
 func TestStreamsOfTheOtherViews(t *testing.T) {
+	suites.RealTime(t)
 	p, _ := served(t, Access{})
 	s := httptest.NewServer(p)
 	defer s.Close()
@@ -414,6 +418,7 @@ func TestStreamsOfTheOtherViews(t *testing.T) {
 
 // Whatever stands in a ledger comes out as JSON: no text of it ends the script of a report, or moves a cursor.
 func TestHostileTextsComeOutAsJSONOnly(t *testing.T) {
+	suites.RealTime(t)
 	p, _ := served(t, Access{})
 	var report bytes.Buffer
 	if err := p.Report(t.Context(), &report); err != nil {
@@ -442,7 +447,8 @@ func TestHostileTextsComeOutAsJSONOnly(t *testing.T) {
 	}
 }
 
-func TestNoSecretIsTold(t *testing.T) {
+func TestNoSecretOfAStoreIsTold(t *testing.T) {
+	suites.RealTime(t)
 	target, err := storeuri.Parse("postgres://jane:s3cret@127.0.0.1:1/jobs", func(string) string { return "" })
 	if err != nil {
 		t.Fatal(err)
@@ -491,6 +497,7 @@ func TestThePageRunsItsOwnScriptAlone(t *testing.T) {
 
 // A client that doesn't read, or doesn't end its request, is cut off, and others have their answers meanwhile.
 func TestSlowClientsHoldNobodyUp(t *testing.T) {
+	suites.RealTime(t)
 	p, _ := served(t, Access{})
 	ctx, cancel := context.WithCancel(t.Context())
 	at, ended := make(chan net.Addr, 1), make(chan error, 1)

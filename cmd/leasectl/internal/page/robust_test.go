@@ -13,6 +13,7 @@ import (
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/inspect"
 	"github.com/slotlease/slotlease/internal/recordtest"
+	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/store/memory"
 )
 
@@ -43,6 +44,7 @@ func TestOneTypeIsLookedAtNowAmongMany(t *testing.T) {
 }
 
 func TestWhoHangsUpSpoilsNoExamination(t *testing.T) {
+	suites.RealTime(t)
 	p, _ := served(t, Access{})
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -81,6 +83,7 @@ func TestAnExaminationMayTakeLong(t *testing.T) {
 }
 
 func TestABodyThatDoesntComeHoldsNoConnection(t *testing.T) {
+	suites.RealTime(t)
 	t.Parallel()
 	p, _ := served(t, Access{})
 	at := make(chan net.Addr, 1)

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/store/memory"
 	"github.com/slotlease/slotlease/workerlease"
@@ -102,6 +103,7 @@ func lease(t *testing.T, every time.Duration, o workerlease.ClientOptions, work 
 func plain(text string) string { return text }
 
 func TestAServiceManagerIsToldWhatAWorkerDoes(t *testing.T) {
+	suites.RealTime(t)
 	t.Parallel()
 	for _, name := range names(t) {
 		m := listen(t, name)
@@ -201,6 +203,7 @@ func TestThePulseOfAWorker(t *testing.T) {
 
 // A service manager that doesn't read holds nobody up.
 func TestAServiceManagerThatDoesNotReadHoldsNobodyUp(t *testing.T) {
+	suites.RealTime(t)
 	t.Parallel()
 	m := listen(t, names(t)[0])
 	s := dial(t, m, nil)

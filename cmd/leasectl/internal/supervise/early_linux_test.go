@@ -14,6 +14,7 @@ import (
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/runlog"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/testutil/procs"
+	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/store/memory"
 	"github.com/slotlease/slotlease/workerlease"
@@ -23,6 +24,7 @@ import (
 // Each way in which a lease ends early, and what the command has of its grace. The death of leasectl, which
 // leaves none, is a test of the guard.
 func TestWhatACommandHasOfItsGraceWhenItsLeaseEndsEarly(t *testing.T) {
+	suites.RealTime(t)
 	t.Parallel()
 	const tidied, killed = 7, 128 + int(syscall.SIGKILL)
 	for _, c := range []struct {

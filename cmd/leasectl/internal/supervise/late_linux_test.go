@@ -18,6 +18,7 @@ import (
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/runlog"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/testutil/procs"
 	"github.com/slotlease/slotlease/internal/parallel"
+	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/store/memory"
 	"github.com/slotlease/slotlease/testutil/faultstore"
@@ -51,6 +52,7 @@ func (l *lines) String() string {
 // A store that doesn't answer until the command was told to end, and then does: the
 // command is started again, which for a job is one more attempt.
 func TestACommandWhoseLeaseIsExtendedLateIsStartedAgain(t *testing.T) {
+	suites.RealTime(t)
 	t.Parallel()
 	for name, c := range map[string]struct {
 		job      *workerlease.Job

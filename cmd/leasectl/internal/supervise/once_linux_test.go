@@ -10,6 +10,7 @@ import (
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/runlog"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/testutil/procs"
+	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/workerlease"
 	"github.com/slotlease/slotlease/workerlease/event"
@@ -17,6 +18,7 @@ import (
 
 // A run of Once that its lease's end cuts short has failed, unless it ended well when it was told to.
 func TestTheRunOfOnceThatIsCutHasFailed(t *testing.T) {
+	suites.RealTime(t)
 	t.Parallel()
 	for name, c := range map[string]struct {
 		command string

@@ -15,6 +15,7 @@ import (
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/runlog"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/testutil/procs"
+	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/memory"
@@ -104,6 +105,7 @@ func (s *started) head(name string) store.Record {
 
 // 100 reloads add, remove and change jobs beside some that stay: of these nobody notices, by their processes, which run on.
 func TestJobsThatStayAreUntouchedByReloads(t *testing.T) {
+	suites.RealTime(t)
 	t.Parallel()
 	s := startJobs(t)
 	var stay []Wanted
@@ -139,6 +141,7 @@ func TestJobsThatStayAreUntouchedByReloads(t *testing.T) {
 }
 
 func TestAJobThatIsRemovedLetsItsRunEndAndThenItsLease(t *testing.T) {
+	suites.RealTime(t)
 	t.Parallel()
 	s := startJobs(t)
 	s.replace(s.want("gone", s.waits("done")))
@@ -165,6 +168,7 @@ func TestAJobThatIsRemovedLetsItsRunEndAndThenItsLease(t *testing.T) {
 
 // What is wanted last begins after the run of what was there, whatever was wanted in between.
 func TestAJobThatHasChangedIsReplacedAfterItsRun(t *testing.T) {
+	suites.RealTime(t)
 	t.Parallel()
 	s := startJobs(t)
 	s.replace(s.want("job", s.waits("failed")+"; exit 1"))
@@ -195,6 +199,7 @@ func TestAJobThatHasChangedIsReplacedAfterItsRun(t *testing.T) {
 
 // A command that goes on from slot to slot has no end to wait for.
 func TestAContinuousJobThatIsRemovedIsStopped(t *testing.T) {
+	suites.RealTime(t)
 	t.Parallel()
 	s := startJobs(t)
 	w := s.want("daemon", "sleep 1000")
@@ -225,6 +230,7 @@ func (s stuck) Write(b []byte) (int, error) {
 // Whoever reads the output may have stopped: neither the end of a job waits for that, nor does what is passed on become more
 // with each run.
 func TestOutputThatNobodyReadsHoldsUpNothing(t *testing.T) {
+	suites.RealTime(t)
 	t.Parallel()
 	s := startJobs(t)
 	unread := stuck{make(chan struct{})}
@@ -252,6 +258,7 @@ func TestOutputThatNobodyReadsHoldsUpNothing(t *testing.T) {
 
 // What a job that has changed still has to tell doesn't hold up the one in its place.
 func TestAJobThatHasChangedDoesNotWaitForWhoIsTold(t *testing.T) {
+	suites.RealTime(t)
 	t.Parallel()
 	s := startJobs(t)
 	told := make(chan struct{})

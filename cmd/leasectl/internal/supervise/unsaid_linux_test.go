@@ -18,6 +18,7 @@ import (
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/runlog"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/testutil/procs"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/transcript"
+	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/store/memory"
 	"github.com/slotlease/slotlease/workerlease"
 	"github.com/slotlease/slotlease/workerlease/event"
@@ -46,6 +47,7 @@ func stopGuard(until <-chan struct{}) {
 
 // What a command wrote that was killed before it was known to run is told of that run, and not of the next one.
 func TestTheOutputOfACommandThatWasNotKnownToRunIsItsOwn(t *testing.T) {
+	suites.RealTime(t)
 	const wrote = "half of it\n"
 	late := procs.Again(t, func() bool {
 		j := &job{
