@@ -66,9 +66,9 @@ var doneVariants = []variant{
 		return c
 	}},
 	// w0's work fails, and it gives its slot back as if it had not begun: there is no last attempt.
-	{name: "what has begun is no attempt", rule: "Uncounts", regime: jobs, instead: func(store.Record, machine.Unbegun) bool { return true }, as: "work was begun: true"},
+	{name: "what has begun is no attempt", rule: "Uncounts", regime: jobs, instead: func(store.Record, machine.Sent) bool { return true }, as: "work was begun: true"},
 	// The store stands still at w0's claim of a part of the slot. It was the last attempt, and nothing has run.
-	{name: "a claim is an attempt", rule: "Uncounts", regime: stalling, instead: func(store.Record, machine.Unbegun) bool { return false }, as: "work was begun: false"},
+	{name: "a claim is an attempt", rule: "Uncounts", regime: stalling, instead: func(store.Record, machine.Sent) bool { return false }, as: "work was begun: false"},
 	// w0 is done with a long slot, others hold what is left of it, and trim. w1 looks for
 	// the record which says that w0 is done, doesn't find it, and does it again.
 	{

@@ -53,7 +53,9 @@ func (e *Entry) close(r store.Record) {
 	if e.Record.Seq == 0 {
 		e.Record, e.Window = r, slots.Slot{Start: r.WindowStart, End: r.WindowEnd}
 	}
-	e.DoneAt = r.ReadAt
+	if e.DoneAt.IsZero() { // Its worker says it again where a foreign record has forgotten it.
+		e.DoneAt = r.ReadAt
+	}
 	if e.Cause == store.WorkerDied { // It was taken for dead, and lives.
 		e.Outcome, e.OutcomeKnown, e.Cause = store.Outcome{}, false, ""
 	}

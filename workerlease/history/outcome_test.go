@@ -35,6 +35,13 @@ func TestReadShowsWhatCameOfTheWork(t *testing.T) {
 			records: []store.Record{a, says(doneBy(a, 2, a.SlotEnd, minutes(4.1)), outcome(a, 4.05, store.Succeeded, nil))}, now: minutes(4.5),
 			want: []string{"12:00 done a -9.2s (done in 4m2s, at +4m5s)"},
 		},
+		"done, forgotten by a foreign record, and said again": {
+			records: []store.Record{
+				a, says(doneBy(a, 2, a.SlotEnd, minutes(4.1)), outcome(a, 4.05, store.Succeeded, nil)), grant(3, 1, "b"),
+				says(doneBy(grant(3, 1, "b"), 4, a.SlotEnd, minutes(5.5)), outcome(a, 4.05, store.Succeeded, nil)),
+			}, now: minutes(6),
+			want: []string{"12:00 done a -9.2s (done in 4m2s, at +4m5s)", "12:05 held b -9.2s"},
+		},
 		"failed, and released": {
 			records: []store.Record{a, released}, now: minutes(0.5),
 			want: []string{"12:00 failed a -9.2s released 12:00:15 (exit code 3 after 14s)"},

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"slices"
 	"time"
 
 	"github.com/slotlease/slotlease/slots"
@@ -91,18 +92,39 @@ type Bid struct {
 
 	Latency   time.Duration // of appends, on average; the newest counts for a quarter
 	VoidClaim string        // a claim that was given up, although its record may be stored or may yet be
-	Sent      [8]string     // claims that were sent, the newest first: their records may be stored, or may yet be
-	Unbegun   Unbegun
-	SkipSlot  time.Time // start of the slot that this worker is through with
-	YieldSlot time.Time // start of the slot in which this worker lets others go first
+	Sent      [8]Sent       // the claims that were sent last, the newest first
+	SkipSlot  time.Time     // start of the slot that this worker is through with
+	YieldSlot time.Time     // start of the slot in which this worker lets others go first
 	// YieldUntil is before when it doesn't claim that again, whoever has had it since: its code has failed there.
 	YieldUntil time.Time
 }
 
-// Unbegun is the newest claim that was sent, as long as no code was begun under it.
-type Unbegun struct {
+// Sent is a claim that was sent: its record may be stored, or may yet be.
+type Sent struct {
 	Claim   string
-	Attempt int // that it counts as
+	Attempt int  // that it counts as
+	Begun   bool // code was begun under it
+}
+
+// sent finds a claim among those that were sent last; nil: it isn't there.
+func (b *Bid) sent(claim string) *Sent {
+	if i := slices.IndexFunc(b.Sent[:], func(s Sent) bool { return s.Claim == claim }); claim != "" && i >= 0 {
+		return &b.Sent[i]
+	}
+	return nil
+}
+
+// begun takes down whether code was begun under a claim.
+func (b *Bid) begun(claim string, begun bool) {
+	if s := b.sent(claim); s != nil {
+		s.Begun = begun
+	}
+}
+
+// unbegun reports that a claim was sent, and no code was begun under it.
+func (b *Bid) unbegun(claim string) bool {
+	s := b.sent(claim)
+	return s != nil && !s.Begun
 }
 
 // drop forgets the claim. If the outcome of its append is unknown, it may still be
@@ -135,10 +157,10 @@ func (b *Bid) send(r, below store.Record) {
 	if !b.grants() || b.extends() {
 		return
 	}
-	if b.Sent[0] != r.Claim {
+	if b.Sent[0].Claim != r.Claim {
 		copy(b.Sent[1:], b.Sent[:])
 	}
-	b.Sent[0], b.Unbegun = r.Claim, Unbegun{r.Claim, r.Attempt} // At another key, the same claim may be another attempt.
+	b.Sent[0] = Sent{Claim: r.Claim, Attempt: r.Attempt} // At another key, the same claim may be another attempt.
 }
 
 // grants reports that the record being appended is a grant.

@@ -32,7 +32,7 @@ func died(head store.Record, said bool) bool {
 // that. Below are the records below the head, as far as they were read.
 func (f facts) dead(head store.Record, below []store.Record) (d Dead) {
 	c, slot := &f.s.View.Carried, slots.Slot{Start: head.SlotStart, End: head.SlotEnd}
-	own := f.s.Hold.knows(head.Claim) || head.Claim == f.s.Bid.VoidClaim || slices.Contains(f.s.Bid.Sent[:], head.Claim) // It lives, though it may have been too late.
+	own := f.s.Hold.knows(head.Claim) || head.Claim == f.s.Bid.VoidClaim || f.s.Bid.sent(head.Claim) != nil // It lives, though it may have been too late.
 	// What it follows may be a release, with what came of the attempt.
 	blind := head.Kind != store.KindGrant && len(below) == 0
 	if !f.m.Once || own || blind || head.Group != "" || c.Attempt == 0 || !slot.Start.Before(slot.End) || f.m.doneIn(*c, head) || f.s.View.Dead == head.Claim {

@@ -68,7 +68,7 @@ func (x *step) dropFreed() {
 	slot := h.Freed
 	h.Freed = slots.Slot{}
 	overran := h.overrunning() && h.Overran
-	begun := (slot == h.Left.Slot || h.Left.Missed) && h.Left.Claim != x.s.Bid.Unbegun.Claim
+	begun := (slot == h.Left.Slot || h.Left.Missed) && !x.s.Bid.unbegun(h.Left.Claim)
 	if slot.IsZero() || begun && !overran {
 		return
 	}

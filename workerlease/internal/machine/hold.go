@@ -156,7 +156,7 @@ func (x *step) begin() {
 		return
 	}
 	h.Held, h.Next = h.Next, Term{}
-	x.s.Bid.Unbegun = Unbegun{}
+	x.s.Bid.begun(h.Held.Claim, true)
 	x.s.Eligibility.Progressed, x.s.Trouble.Began = x.at.Local, h.Held.Slot.Start
 	h.Running, h.Overran, h.Looked = true, false, false
 	h.Began, h.Skipped, h.Row = x.at.Local, time.Time{}, 0

@@ -174,7 +174,8 @@ func (x *step) called(e Event) {
 		x.note(Note{What: Allocated, Slot: h.Held.Slot})
 	case Skipped:
 		h.leave()
-		h.Running, x.s.Bid.Unbegun = false, Unbegun{h.Left.Claim, h.Left.Attempt}
+		h.Running = false
+		x.s.Bid.begun(h.Left.Claim, false)
 		x.outlast(h.Left)
 	case Panicked:
 		// If the context had ended before the code panicked, the lease did not end by that.

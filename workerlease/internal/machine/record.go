@@ -78,13 +78,12 @@ func (f facts) releasable(head store.Record, claim string) bool {
 // uncounts reports that a release of the head's term takes back the attempt which that counts as: no code was begun under it,
 // and none will be. Only its own worker knows that.
 func (f facts) uncounts(head store.Record) bool {
-	return f.m.Once && head.Attempt > 0 && f.m.Rules.Uncounts(head, f.s.Bid.Unbegun)
+	sent := f.s.Bid.sent(head.Claim)
+	return f.m.Once && head.Attempt > 0 && sent != nil && f.m.Rules.Uncounts(head, *sent)
 }
 
 // uncounts goes by the claim. What was said above its release repeats that, and one attempt less.
-func uncounts(head store.Record, of Unbegun) bool {
-	return head.Claim == of.Claim && head.Attempt == of.Attempt
-}
+func uncounts(head store.Record, of Sent) bool { return !of.Begun && head.Attempt == of.Attempt }
 
 // release makes the next record to be sent the one that frees the rest of the head's
 // term, and nothing else.

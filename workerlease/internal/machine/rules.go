@@ -82,9 +82,9 @@ type Rules struct {
 	// Entry is how a worker takes part in the slot in which it starts: join reports that
 	// it is to claim the rest, and group is its group, if it has one.
 	Entry func(join bool, group string) Entry
-	// Uncounts reports that the release of a head takes back the attempt which that counts as, given the newest claim under
-	// which nothing was begun. Breaking it shows as work that is begun more often than it may be, or too seldom.
-	Uncounts func(head store.Record, of Unbegun) bool
+	// Uncounts reports that the release of a head takes back the attempt which that counts as, given the head's claim as it
+	// was sent. Breaking it shows as work that is begun more often than it may be, or too seldom.
+	Uncounts func(head store.Record, of Sent) bool
 	// MayStart reports that the first attempt at a slot may begin at a time, given up to when it may; the zero
 	// time means as long as the slot lasts. Breaking it shows as work that begins too late, or never.
 	MayStart func(at, by time.Time) bool
