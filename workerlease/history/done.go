@@ -20,7 +20,8 @@ func (h *reader) done(r store.Record) {
 	}
 	for i, e := range slices.Backward(h.entries) {
 		another := e.Count <= 1 && !slot.Start.IsZero() && !e.Slot.Start.Equal(slot.Start)
-		if !e.Slot.End.Equal(slot.End) || another || e.State == Poison || e.State == Skipped || e.Record.Seq != 0 && e.Record.Kind != store.KindGrant {
+		said := e.State == Done && !e.DoneAt.IsZero() // Then its record is that, if it was missed.
+		if !e.Slot.End.Equal(slot.End) || another || e.State == Poison || e.State == Skipped || e.Record.Seq != 0 && e.Record.Kind != store.KindGrant && !said {
 			continue
 		}
 		if e.Count > 1 {

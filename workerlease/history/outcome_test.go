@@ -29,6 +29,9 @@ func TestReadShowsWhatCameOfTheWork(t *testing.T) {
 	failed := outcome(a, 0.25, store.Failed, exits3)
 	released := says(releaseOf(a, 2, minutes(0.25)), failed)
 	again := part(2, changed(a, func(r *store.Record) { r.Attempt, r.Claim, r.Token = 2, "again", a.Token+1 }), 1, 5)
+	madeUp := func(g store.Record, seq int64, at float64) store.Record {
+		return says(doneBy(g, seq, minutes(10), minutes(at)), outcome(b, 10.5, store.Succeeded, func(o *store.Outcome) { o.Begun = minutes(10) }))
+	}
 	member := changed(a, func(r *store.Record) { r.Group = "eu" })
 	wantRead(t, map[string]reading{
 		"done": {
@@ -41,6 +44,10 @@ func TestReadShowsWhatCameOfTheWork(t *testing.T) {
 				says(doneBy(grant(3, 1, "b"), 4, a.SlotEnd, minutes(5.5)), outcome(a, 4.05, store.Succeeded, nil)),
 			}, now: minutes(6),
 			want: []string{"12:00 done a -9.2s (done in 4m2s, at +4m5s)", "12:05 held b -9.2s"},
+		},
+		"made up for, forgotten by a foreign record, and said again": {
+			records: []store.Record{a, grant(2, 2, "b"), madeUp(grant(2, 2, "b"), 3, 10.5), grant(4, 3, "c"), madeUp(grant(4, 3, "c"), 5, 15.5)}, now: minutes(16),
+			want: []string{"12:00 expired a -9.2s", "12:05 done b (done in 30s, at +5m30s)", "12:10 expired b -9.2s", "12:15 held c -9.2s"},
 		},
 		"failed, and released": {
 			records: []store.Record{a, released}, now: minutes(0.5),

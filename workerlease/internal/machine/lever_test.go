@@ -18,9 +18,13 @@ func (w *watcher) disobeys(r store.Record, at machine.Moment) error {
 	if at.Epoch != w.shownIn.Epoch || r.Kind == store.KindReset {
 		return nil // By another clock they may have ended; and a reset stands on what is below.
 	}
-	kept := r.OrdersAt(at.Now.Earliest)
+	now := at.Now.Earliest
+	if r.FixedAt.After(now) { // The time has become less certain since.
+		now = r.FixedAt
+	}
+	kept := r.OrdersAt(now)
 	held := w.extends(r) && r.WindowStart.After(w.s.Bid.Slot.Start)
-	for _, o := range w.head.OrdersAt(at.Now.Earliest) {
+	for _, o := range w.head.OrdersAt(now) {
 		if !slices.Contains(kept, o) {
 			return fmt.Errorf("append: %v doesn't repeat the order %v", r, o)
 		}

@@ -220,9 +220,11 @@ func (x *step) tell(head store.Record, below []store.Record) bool {
 	switch {
 	case r.Metadata == "" || head.Seq == 0 || !x.at.Now.Known():
 		return false
-	case r.Key != 0 && r.Key < oldest.Seq, r.Died != 0 && r.Died+1 < oldest.Seq:
-		r.told() // It may be further down, as may be the release of one who was taken for dead.
+	case r.mayLand(head, below), r.Died != 0 && r.Died+1 < oldest.Seq:
+		r.told() // It may stand further down, as may the release of one who was taken for dead.
 		return false
+	case head.Seq+1 < r.Key:
+		return false // The read was stale, or the store has lost records: it may land above this head yet.
 	case ledger.Supersedes(head), head.Kind == store.KindRelease:
 		return false // When the next one may claim depends on what the head is.
 	}
@@ -231,6 +233,12 @@ func (x *step) tell(head store.Record, below []store.Record) bool {
 	x.settles(&record)
 	x.s.Bid.send(record, head)
 	return true
+}
+
+// mayLand reports that it was sent to a key below the head at which no record was read: it may stand there, or land there yet.
+func (r *Report) mayLand(head store.Record, below []store.Record) bool {
+	at := func(record store.Record) bool { return record.Seq == r.Key }
+	return r.Key != 0 && r.Key <= head.Seq && !at(head) && !slices.ContainsFunc(below, at)
 }
 
 // recount takes in that what is to be told was told by an append of unknown outcome: it is among the newest records.
