@@ -43,7 +43,7 @@ test: ## Run the quick tests: pure packages, the engine, memory, SQLite, and Mon
 	$(GO) test ./...
 
 .PHONY: prove prove-pure prove-served prove-modules
-prove: ## Run all that the gate leaves out, step by step, for an hour or two: make prove STEPS='store/mongo|^chaos'
+prove: ## Run all that the gate leaves out, step by step, for some hours: make prove STEPS='store/mongo|^chaos'
 	.ci/prove $(if $(STEPS),'$(STEPS)')
 prove-pure:
 	$(GO) test -timeout 30m $(APART) $(LONGEST) $$($(GO) list ./... | grep -vE '$(SERVED)|$(BROWSED)')

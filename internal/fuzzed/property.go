@@ -5,7 +5,9 @@ package fuzzed
 import (
 	"flag"
 	"fmt"
+	"math"
 	"os"
+	"strconv"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -13,9 +15,10 @@ import (
 
 func init() {
 	if seed := os.Getenv("SLOTLEASE_SEED"); seed != "" {
-		if err := flag.Set("rapid.seed", seed); err != nil {
-			panic(fmt.Sprintf("SLOTLEASE_SEED=%s: %v", seed, err))
+		if n, err := strconv.ParseInt(seed, 10, 64); err != nil || n < 1 { // To rapid, 0 means any.
+			panic(fmt.Sprintf("SLOTLEASE_SEED=%s is no number from 1 to %d", seed, math.MaxInt64))
 		}
+		_ = flag.Set("rapid.seed", seed)
 	}
 }
 

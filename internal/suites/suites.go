@@ -20,6 +20,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/slotlease/slotlease/internal/race"
 )
@@ -36,6 +37,15 @@ var quickServers = []string{"mongo", "fake"}
 
 // Quick reports whether this is the quick run.
 func Quick() bool { return os.Getenv(variable) != all && os.Getenv(variable) != allRaces }
+
+// Limit is how long something may take by real time: judged where it is, and in the quick run, which a busy machine only
+// delays, so long that only what hangs exceeds it.
+func Limit(judged, hangs time.Duration) time.Duration {
+	if Quick() {
+		return hangs
+	}
+	return judged
+}
 
 // Prove skips a test in the quick run, and says why, and which command runs it.
 func Prove(t testing.TB, why string) {

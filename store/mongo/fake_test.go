@@ -12,6 +12,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/slotlease/slotlease/internal/mongowire"
+	"github.com/slotlease/slotlease/internal/suites"
 )
 
 // fakeServer speaks as much of MongoDB's wire protocol as the driver needs, and
@@ -213,4 +214,4 @@ func (f *fakeServer) open(o Options) *Ledger {
 }
 
 // patience bounds one operation of a test.
-const patience = 2 * time.Minute
+var patience = suites.Limit(30*time.Second, 2*time.Minute)

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/store"
 )
 
@@ -236,8 +237,8 @@ var lifecycleCases = []testCase{
 	}},
 }
 
-// soon bounds how long an operation may take to notice that its context ended.
-const soon = 30 * time.Second
+// soon bounds how long an operation may take to notice that its context ended, and a clock to advance.
+var soon = suites.Limit(5*time.Second, time.Minute)
 
 var contextCases = []testCase{
 	ended("a cancelled context ends every operation at once with its error", context.Canceled, func(ctx context.Context) (context.Context, context.CancelFunc) {

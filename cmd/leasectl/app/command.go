@@ -11,8 +11,8 @@ import (
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
 )
 
-// defaultTimeout bounds what one command asks of a store.
-const defaultTimeout = 10 * time.Second
+// defaultTimeout bounds what one command asks of a store. Tests set it, before they run.
+var defaultTimeout = 10 * time.Second
 
 // onStore makes a command that asks a store. run is called when all options are good. What else may be wrong with
 // them, PreRun of the command notes.

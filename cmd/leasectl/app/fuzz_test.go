@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/demo"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
+	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/store/cosmos"
 	"github.com/slotlease/slotlease/workerlease"
 )
@@ -234,7 +236,11 @@ func FuzzRunOptions(f *testing.F) {
 		if err := c.ParseFlags(strings.Split(lines, "\n")); err != nil {
 			return
 		}
+		begun := time.Now()
 		o := a.runTiming(flags, c.Flags()).Options
+		if took := time.Since(begun); took > suites.Limit(5*time.Second, time.Minute) {
+			t.Errorf("runTiming() of %q took %v", lines, took)
+		}
 		if len(a.problems) > 0 {
 			return
 		}

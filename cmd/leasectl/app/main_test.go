@@ -16,6 +16,7 @@ import (
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/testutil/procs"
 	"github.com/slotlease/slotlease/internal/parallel"
 	"github.com/slotlease/slotlease/internal/signals"
+	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/internal/tmpfs"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/sqlite"
@@ -35,7 +36,8 @@ func TestMain(m *testing.M) {
 	procs.Feel()
 	tmpfs.Use()
 	parallel.Waiting() // for processes
-	completionWait = 10 * time.Second
+	completionWait = suites.Limit(10*time.Second, 5*time.Minute)
+	defaultTimeout = suites.Limit(defaultTimeout, 5*time.Minute)
 	os.Exit(m.Run())
 }
 
