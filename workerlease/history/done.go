@@ -20,8 +20,7 @@ func (h *reader) done(r store.Record) {
 	}
 	for i, e := range slices.Backward(h.entries) {
 		another := e.Count <= 1 && !slot.Start.IsZero() && !e.Slot.Start.Equal(slot.Start)
-		said := e.State == Done && !e.DoneAt.IsZero() // Then its record is that, if it was missed.
-		if !e.Slot.End.Equal(slot.End) || another || e.State == Poison || e.State == Skipped || e.Record.Seq != 0 && e.Record.Kind != store.KindGrant && !said {
+		if !e.Slot.End.Equal(slot.End) || another || !e.closable() {
 			continue
 		}
 		if e.Count > 1 {
@@ -43,6 +42,13 @@ func (h *reader) done(r store.Record) {
 		e.close(r)
 		h.entries = append(h.entries, e)
 	}
+}
+
+// closable reports that an entry is of a slot whose work may be done: it was granted, or missed, perhaps with the record that says
+// so already.
+func (e *Entry) closable() bool {
+	said := e.State == Done && !e.DoneAt.IsZero()
+	return e.State != Poison && e.State != Skipped && (e.Record.Seq == 0 || e.Record.Kind == store.KindGrant || said)
 }
 
 // close marks an entry as done, as a record says.
