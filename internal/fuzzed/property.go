@@ -16,7 +16,7 @@ import (
 func init() {
 	if seed := os.Getenv("SLOTLEASE_SEED"); seed != "" {
 		if n, err := strconv.ParseInt(seed, 10, 64); err != nil || n < 1 { // To rapid, 0 means any.
-			panic(fmt.Sprintf("SLOTLEASE_SEED=%s is no number from 1 to %d", seed, math.MaxInt64))
+			panic(fmt.Sprintf("SLOTLEASE_SEED=%s is no number from 1 to %d", seed, int64(math.MaxInt64)))
 		}
 		_ = flag.Set("rapid.seed", seed)
 	}
