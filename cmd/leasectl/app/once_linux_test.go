@@ -79,7 +79,9 @@ func TestAJobIsDoneOnceInEachSlotByThreeWorkers(t *testing.T) {
 	}
 }
 
-func TestAJobThatFailsIsTriedByOthersAndSoOftenInAll(t *testing.T) {
+// Whose turn the next attempt is, TestTheReleasedRestOfASlotIsUsed of workerlease shows: one that gets no processor may miss
+// its turn.
+func TestAJobThatFailsIsTriedSoOftenInAll(t *testing.T) {
 	t.Parallel()
 	l, storeArg := newLedger(t)
 	file := filepath.Join(t.TempDir(), "runs")
@@ -101,8 +103,8 @@ func TestAJobThatFailsIsTriedByOthersAndSoOftenInAll(t *testing.T) {
 	runs, rows := procs.Lines(file), rowsOf(t, storeArg)
 	var tried []string
 	for i, row := range rows {
-		if row.Attempt != i+1 || i > 0 && rows[i-1].InstanceID == row.InstanceID {
-			t.Errorf("row %d is %+v, want one more attempt, and that of another", i, row)
+		if row.Attempt != i+1 {
+			t.Errorf("row %d is %+v, want one more attempt", i, row)
 		}
 		// One that was too slow to begin is an attempt, too.
 		if row.State != history.Expired {

@@ -59,7 +59,8 @@ func TestATriggerThatNobodyIsThereForIsDoubted(t *testing.T) {
 		if err != nil {
 			continue
 		}
-		r, err := operate.On(l).Give(t.Context(), operate.Order{Kind: store.OrderTrigger, WorkerType: "export", For: time.Hour, InstanceID: "ann"})
+		desk := operate.Desk{Ledger: l, Clock: c} // How long it takes would make the order's time later.
+		r, err := desk.Give(t.Context(), operate.Order{Kind: store.OrderTrigger, WorkerType: "export", For: time.Hour, InstanceID: "ann"})
 		if err != nil {
 			t.Fatal(err)
 		}
