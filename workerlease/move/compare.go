@@ -135,16 +135,33 @@ func (m *mover) fits(ctx context.Context, head store.Record) error {
 	return nil
 }
 
-// others are the workers of other versions than this program on a store, by its newest records and its roster, as far as these can
-// be read: they are for information.
-func (m *mover) others(ctx context.Context, l store.Ledger, where string) (all []string) {
+// findOthers finds the workers of other versions than this program on both stores.
+func (m *mover) findOthers(ctx context.Context) error {
+	first, err := m.others(ctx, m.from, "the first store")
+	if err != nil {
+		return fmt.Errorf("the first store: %w", err)
+	}
+	second, err := m.others(ctx, m.to, "the second store")
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrSecond, err)
+	}
+	m.result.Others = slices.Concat(first, second)
+	return nil
+}
+
+// others are the workers of other versions than this program on a store, by its newest records, and by its roster if that can be
+// read, which no worker needs.
+func (m *mover) others(ctx context.Context, l store.Ledger, where string) (all []string, err error) {
 	add := func(instance, host, version string) {
 		text := fmt.Sprintf("%q on host %q, version %q, with %s", instance, host, version, where)
 		if version != workerlease.Version() && version != "" && !slices.Contains(all, text) {
 			all = append(all, text)
 		}
 	}
-	records, stamp, _ := l.Tail(ctx, m.o.WorkerType, needed)
+	records, stamp, err := l.Tail(ctx, m.o.WorkerType, needed)
+	if err != nil {
+		return nil, err
+	}
 	for _, r := range records {
 		if r.Kind == store.KindGrant {
 			add(r.InstanceID, r.Worker.Host, r.Worker.Version)
@@ -158,7 +175,7 @@ func (m *mover) others(ctx context.Context, l store.Ledger, where string) (all [
 			}
 		}
 	}
-	return all
+	return all, nil
 }
 
 // lacking are the orders in force on the second store that the first hasn't got. What was given before the worker type left the

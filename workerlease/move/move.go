@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/benbjohnson/clock"
@@ -126,7 +125,8 @@ type Result struct {
 	// Apart is how far the second store's clock is ahead of the first's, to within the time of two requests.
 	Apart time.Duration
 	// Others name the workers on both stores that are of another version than this program, by the newest records and the
-	// rosters: those that are too old to know orders obey no pause, and have no part in what Move promises.
+	// rosters if these can be read: those that are too old to know orders obey no pause, and have no part in what Move
+	// promises.
 	Others []string
 }
 
@@ -251,7 +251,10 @@ func (m *mover) begun(ctx context.Context) (at stage, err error) {
 			err = errChanged // By what shows that they are two.
 			continue
 		}
-		m.result.Step, m.result.Others = StepPause, slices.Concat(m.others(ctx, m.from, "the first store"), m.others(ctx, m.to, "the second store"))
+		if err = m.findOthers(ctx); err != nil {
+			return at, err
+		}
+		m.result.Step = StepPause
 		m.o.Told(Progress{Step: StepPause, Others: m.result.Others})
 		if err = m.land(ctx); !errors.Is(err, errChanged) {
 			m.result.Arriving = err == nil

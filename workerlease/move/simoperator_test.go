@@ -49,6 +49,11 @@ func (w *world) order(who int, p *place, r *rand.Rand) {
 	var err error
 	l, by, what := &handle{p.l.Handle(), p, nil, nil}, fmt.Sprint("operator", who), ""
 	lasts := time.Duration(1+r.IntN(60)) * time.Second
+	if w.o.Job != nil && r.IntN(4) == 0 {
+		_, err = operate.On(l).Give(w.ctx, operate.Order{Kind: store.OrderTrigger, WorkerType: "mail", For: lasts, InstanceID: by})
+		w.note("%s: trigger on %s: %v", by, p.name, err)
+		return
+	}
 	switch r.IntN(6) {
 	case 0:
 		what = "prefer"
@@ -99,6 +104,7 @@ func (w *world) move(who, from, to int, r *rand.Rand) error {
 	if never {
 		return nil // The worker type was never there.
 	}
+	tooOld := w.worksTooOld(source) // A few records may come before the move reads them.
 	some, history := &breaking{n: 1 << 30}, 0
 	if r != nil && r.IntN(2) == 0 {
 		history = 16
@@ -108,6 +114,14 @@ func (w *world) move(who, from, to int, r *rand.Rand) error {
 	}
 	o := move.Options{WorkerType: "mail", InstanceID: fmt.Sprint("operator", who), History: history, Clock: clock.New(), Told: func(p move.Progress) {
 		w.note("operator%d: move from %s to %s: %s", who, source.name, target.name, p.Step)
+		if p.Step == move.StepPause && tooOld {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.tally.Named++
+			if !strings.Contains(strings.Join(p.Others, " "), oldName) {
+				w.unnamed = append(w.unnamed, fmt.Sprintf("the move of operator%d from %s named %q", who, source.name, p.Others))
+			}
+		}
 		if p.Step == move.StepWait || p.Step == move.StepResume {
 			w.start(target, 2, nil)
 		}
@@ -143,6 +157,12 @@ func (w *world) move(who, from, to int, r *rand.Rand) error {
 		w.tally.Again++
 	}
 	return err
+}
+
+// worksTooOld reports that the worker which is too old to know orders has one of the newest grants of a store.
+func (w *world) worksTooOld(p *place) bool {
+	records, _, _ := p.l.Tail(w.ctx, "mail", 8)
+	return slices.ContainsFunc(records, func(r store.Record) bool { return r.Kind == store.KindGrant && r.InstanceID == oldName })
 }
 
 // end ends what is open, by what an operator is told to do, and demands that somebody works again.
@@ -182,6 +202,12 @@ func (w *world) end() {
 // overlap names two that worked at once. What was claimed on a store before the first move there had paused it is the fault of
 // a worker that was started too early.
 func (w *world) overlap() string {
+	if len(w.unnamed) > 0 {
+		return fmt.Sprintf("a worker too old to know orders wasn't named: %q", w.unnamed)
+	}
+	if w.stays {
+		return "" // It obeys no pause, and what it appends has none: its overlaps are told by its name alone.
+	}
 	var known []*session
 	for _, x := range w.turns {
 		x.p.mu.Lock()

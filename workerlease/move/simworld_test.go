@@ -98,17 +98,20 @@ type session struct {
 }
 
 type world struct {
-	t      *testing.T
-	r      *rand.Rand
-	broken string
-	places []*place
-	o      workerlease.Options
-	slow   bool // Some of the workers' appends land late.
-	groups bool // The workers are members of two groups.
-	ctx    context.Context
-	mu     sync.Mutex
-	turns  []*session
-	log    []string
+	t       *testing.T
+	r       *rand.Rand
+	broken  string
+	places  []*place
+	o       workerlease.Options
+	slow    bool // Some of the workers' appends land late.
+	groups  bool // The workers are members of two groups.
+	old     bool // One worker on the first store, until shortly before the first move there, is too old to know orders.
+	stays   bool // It goes on: it obeys no pause, and has to be named.
+	ctx     context.Context
+	mu      sync.Mutex
+	turns   []*session
+	log     []string
+	unnamed []string // moves that didn't name the worker that is too old
 	// overridden says that an operator let two hold on one store.
 	overridden bool
 	tally      tally
@@ -130,6 +133,9 @@ func newWorld(t *testing.T, seed uint64, broken string) *world {
 	}
 	w.o.WaitForBoundary = w.r.IntN(2) == 1
 	w.slow = w.r.IntN(3) == 0
+	drawn := rand.New(rand.NewPCG(seed, 40)) // beside w.r, so that the other draws of a seed stay as they were
+	w.old = drawn.IntN(4) == 0
+	w.stays = w.old && drawn.IntN(2) == 0
 	for _, name := range []string{"a", "b", "c"} {
 		// Any two are a minute apart at most, with what their stamps are off by.
 		l := memory.New(memory.Options{Clock: clocks.Skewed(clock.New(), time.Duration(w.r.IntN(59_000)-29_500)*time.Millisecond)})
@@ -178,6 +184,24 @@ func stuck(r *rand.Rand, of int) func() time.Duration {
 	}
 }
 
+// startOld starts a worker that knows no orders, and returns how to stop it.
+func (w *world) startOld(p *place) (stop func()) {
+	o := w.o
+	o.InstanceID = oldName
+	c := workerlease.NewClient(&tooOld{&handle{p.l.Handle(), p, nil, nil}}, workerlease.ClientOptions{Clock: clock.New()})
+	lease, err := c.StartTask(w.ctx, o, w.work(p, o))
+	if err != nil {
+		w.t.Error(err)
+		return func() {}
+	}
+	stop = func() { _ = lease.StopLeasing(context.Background()) }
+	w.t.Cleanup(stop)
+	return stop
+}
+
+// oldName is the instance id of the worker that is too old to know orders.
+const oldName = "old0"
+
 // start starts workers on a store.
 func (w *world) start(p *place, n int, late func(r store.Record) time.Duration) {
 	w.mu.Lock()
@@ -197,28 +221,7 @@ func (w *world) start(p *place, n int, late func(r store.Record) time.Duration) 
 			h.late = sometimes(rand.New(rand.NewPCG(w.r.Uint64(), uint64(i))), 10)
 		}
 		c := workerlease.NewClient(h, workerlease.ClientOptions{Clock: clock.New()})
-		lease, err := c.StartTask(w.ctx, o, func(ctx context.Context, l workerlease.Lease) error {
-			x := &session{p: p, group: o.Group, token: l.Token, slot: l.Slot, began: time.Now()}
-			w.mu.Lock()
-			w.turns = append(w.turns, x)
-			w.mu.Unlock()
-			defer func() {
-				w.mu.Lock()
-				defer w.mu.Unlock()
-				x.ended = time.Now()
-			}()
-			if o.Job == nil {
-				<-ctx.Done()
-				return context.Cause(ctx)
-			}
-			select {
-			case <-ctx.Done():
-				return context.Cause(ctx)
-			case <-time.After(5 * time.Second):
-				x.done = true
-				return nil
-			}
-		})
+		lease, err := c.StartTask(w.ctx, o, w.work(p, o))
 		if err != nil {
 			w.t.Error(err)
 			return
@@ -227,13 +230,46 @@ func (w *world) start(p *place, n int, late func(r store.Record) time.Duration) 
 	}
 }
 
+// work is what a worker of a store does under a lease, and writes down.
+func (w *world) work(p *place, o workerlease.Options) func(context.Context, workerlease.Lease) error {
+	return func(ctx context.Context, l workerlease.Lease) error {
+		x := &session{p: p, group: o.Group, token: l.Token, slot: l.Slot, began: time.Now()}
+		w.mu.Lock()
+		w.turns = append(w.turns, x)
+		w.mu.Unlock()
+		defer func() {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			x.ended = time.Now()
+		}()
+		if o.Job == nil {
+			<-ctx.Done()
+			return context.Cause(ctx)
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(5 * time.Second):
+			x.done = true
+			return nil
+		}
+	}
+}
+
 // run lets two operators do what they like for a while, and then one of them end what is open.
 func (w *world) run() {
 	ctx, cancel := context.WithCancel(w.t.Context())
 	defer cancel()
 	w.ctx = ctx
+	stopOld := func() {}
+	if w.old {
+		stopOld = w.startOld(w.places[0])
+	}
 	w.start(w.places[0], 2, nil)
 	time.Sleep(2*time.Minute + w.upTo(time.Minute))
+	if !w.stays {
+		stopOld()
+	}
 	if w.r.IntN(3) == 0 { // too early
 		d := w.upTo(2 * time.Minute)
 		left := 1 + w.r.IntN(2)
