@@ -114,7 +114,7 @@ type Record struct {
 
 	Worker Worker
 	// Metadata is free text of at most MaxMetadata bytes. In records of the kinds done, release
-	// and outcome it is an Outcome, or empty.
+	// and outcome it is an Outcome, or empty; in those of the kind outcome also a Lost.
 	Metadata string
 
 	// Defect is not stored. It is why the store couldn't decode a document. Only

@@ -3,6 +3,7 @@ package workerlease_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"github.com/slotlease/slotlease/workerlease"
 	"github.com/slotlease/slotlease/workerlease/event"
 	"github.com/slotlease/slotlease/workerlease/operate"
+	"github.com/slotlease/slotlease/workerlease/verify"
 )
 
 // bare hides what a ledger can do besides.
@@ -56,6 +58,21 @@ func TestAHolderStopsWithItsWindowWhenItsStoreHasLostIt(t *testing.T) {
 			}
 			if s := first.Status(); s.Blocked != "" {
 				t.Errorf("Blocked = %q, want that it is over", s.Blocked)
+			}
+			at(12 * time.Minute)
+			records, stamp, err := m.Tail(t.Context(), "job", 100)
+			must(t, err)
+			var lost []string
+			v := verify.New(verify.Options{WorkerType: "job", Now: stamp.Time})
+			for _, r := range slices.Backward(records) {
+				v.Add(r)
+				if l, is := r.Lost(); is {
+					lost = append(lost, l.InstanceID)
+				}
+			}
+			equal(t, "what is said to be lost", lost, "first")
+			if r := v.Report(); r.Faults > 0 || r.Warnings != 1 || r.Findings[0].Code != verify.RecordsLost {
+				t.Errorf("verify finds %+v, want the loss, and that nobody had a lease beside it", r.Findings)
 			}
 		})
 	}

@@ -62,6 +62,8 @@ const (
 	RunCut            Code = "run-cut"
 	GivenUp           Code = "given-up"
 	BlockedLong       Code = "nothing-to-claim"
+	RecordsLost       Code = "records-lost"
+	BesideLost        Code = "granted-beside-lost"
 	OverrideSeen      Code = "override"
 	ResetSeen         Code = "reset"
 	UnknownKind       Code = "unknown-kind"
@@ -125,6 +127,8 @@ var rules = map[Code]rule{
 	SkippedSlots:      {Warning, "The job takes longer than its slots: give it longer ones, a time-out, or make it faster."},
 	RunCut:            {Warning, lookAtSlots + " Its work may be half done: the next attempt must bear that."},
 	GivenUp:           {Warning, "Its work isn't done, and nobody tries it again: do it by hand, if it matters, and see why it failed: leasectl inspect slots."},
+	RecordsLost:       {Warning, "It was flushed, restored, or failed over to a copy that lacked it: leasectl doctor says what the store keeps. What was recorded with it is gone, too."},
+	BesideLost:        {Fault, "Two holders may have worked at once: check what both did by their tokens."},
 	BlockedLong:       {Warning, "If its holder is gone, end it by leasectl override."},
 	OverrideSeen:      {Note, "An operator ended what was in force; its holder may have worked on."},
 	ResetSeen:         {Note, "Workers superseded what they could not obey."},

@@ -39,5 +39,5 @@
 //
 // What was trimmed is not seen, and neither is work that ran past a window. Times in a record are
 // those of its writer: they show that two clocks disagree, not which one was wrong. Records that a
-// store lost together with all that came after them leave no trace.
+// store lost are seen only if a worker that had read or appended one noticed that, and lived to say so: see [store.Lost].
 package verify

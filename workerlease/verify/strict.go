@@ -38,6 +38,7 @@ func Strict(records []store.Record) (problems []string) {
 // unprovoked is what a record says or leaves out although no worker had a reason; empty if there is nothing.
 func unprovoked(r, below store.Record) string {
 	_, tells := r.Outcome()
+	_, lost := r.Lost()
 	switch {
 	case slices.Contains([]store.Kind{store.KindReset, store.KindOverride, store.KindOrder, store.KindSighting}, r.Kind):
 		return "of kind " + string(r.Kind) + ", which no worker had a reason to write"
@@ -45,7 +46,7 @@ func unprovoked(r, below store.Record) string {
 		return "forgets the newest slot that is done, " + below.Done
 	case r.Kind == store.KindDone && r.Attempt == 0:
 		return "is done, but no job of a slot"
-	case !tells && (r.Kind == store.KindOutcome || r.Kind == store.KindDone && r.Metadata != ""):
+	case !tells && !lost && (r.Kind == store.KindOutcome || r.Kind == store.KindDone && r.Metadata != ""):
 		return fmt.Sprintf("tells no outcome: %.100q", r.Metadata)
 	}
 	return ""

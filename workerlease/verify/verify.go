@@ -57,6 +57,7 @@ type Verifier struct {
 	claims claims
 	keys   keys
 	slots  slotted
+	lost   []store.Lost // the newest records that workers say are gone
 }
 
 // New returns a Verifier for the ledger of one worker type.

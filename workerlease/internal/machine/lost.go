@@ -132,6 +132,7 @@ func (x *step) compare(records []store.Record) {
 	}
 	if slices.ContainsFunc(records, func(r store.Record) bool { return l.Was.at(r) && l.Was.is(r) }) {
 		v.Known, *l = l.Was, Loss{} // The read that lacked it was stale.
+		x.s.Report.found()
 	}
 	k := v.Known
 	other := slices.ContainsFunc(records, func(r store.Record) bool { return k.at(r) && !k.is(r) })
@@ -279,6 +280,8 @@ func (x *step) acceptLoss(head store.Record, over time.Time) bool {
 	}
 	if !l.Told {
 		l.Told = true
+		s.Report.Next = store.Lost{Seq: l.Was.Seq, Token: l.Was.Token, Claim: l.Was.Claim, InstanceID: l.Was.InstanceID, End: l.Was.End}.Metadata()
+		s.Report.NextAt = x.at.Local + x.at.Now.Until(over, timeline.Earliest) // Until then it may yet be that a read was stale.
 		x.note(Note{
 			What: Forgot, Slot: s.Bid.Slot, Until: over, Record: store.Record{Seq: l.Was.Seq, InstanceID: l.Was.InstanceID, Claim: l.Was.Claim},
 			Err: fmt.Errorf("record %d, of %.80q, is no longer in it, and the newest is %d: it was flushed, restored, or failed over to a copy that lacked it", l.Was.Seq, l.Was.InstanceID, head.Seq),

@@ -47,6 +47,7 @@ func (m *Machine) Advance(s *State, at Moment, e Event) []Action {
 	}
 	x.progressed()
 	s.Report.pass(at.Local)
+	x.reportLost()
 	x.hold()
 	if x.s.Stopping {
 		x.stop()

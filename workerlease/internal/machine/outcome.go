@@ -37,6 +37,10 @@ type Report struct {
 	Tries   int
 	Key     int64 // the lowest at which it may have been stored, or may yet be; 0: there is none
 	Looking bool  // the head is read for it
+
+	Lost   bool   // it is that the store has lost a record; Claim and Slot are those of what was told before
+	Next   string // that it has, which is told after this
+	NextAt time.Duration
 }
 
 // mostTelling is how long an operation may take that only tells what came of work. A worker that stops waits for
@@ -80,9 +84,28 @@ func (x *step) report(t Term, slot slots.Slot, failed, ends bool, w Work) {
 // reportOutcome has what came of work under a claim told, within a slot.
 func (x *step) reportOutcome(claim string, slot slots.Slot, o store.Outcome) {
 	left := max(slot.End.Sub(x.at.Now.Mid()), 0)
-	x.s.Report = Report{
-		Metadata: o.Metadata(), Claim: claim, Slot: o.SlotStart,
+	r := &x.s.Report
+	if r.Lost {
+		r.Next = r.Metadata
+	}
+	*r = Report{
+		Metadata: o.Metadata(), Claim: claim, Slot: o.SlotStart, Next: r.Next, NextAt: r.NextAt,
 		Until: x.at.Local + left, Latest: x.at.Local + left + slot.Length(),
+	}
+}
+
+// reportLost has it told that a record is gone, once nothing else is to be told.
+func (x *step) reportLost() {
+	if r := &x.s.Report; r.Metadata == "" && r.Next != "" {
+		after := max(r.NextAt, x.at.Local+1)
+		*r = Report{Metadata: r.Next, Lost: true, Claim: r.Claim, Slot: r.Slot, After: after, Until: after + x.slotLength(), Latest: after + 2*x.slotLength()}
+	}
+}
+
+// found forgets that a record is gone, which isn't.
+func (r *Report) found() {
+	if r.Next = ""; r.Lost && r.Key == 0 {
+		r.told()
 	}
 }
 
@@ -107,7 +130,7 @@ func (m *Machine) tellWaits(s *State) []Wait {
 }
 
 // told forgets what was to be told, but for what it was about.
-func (r *Report) told() { *r = Report{Claim: r.Claim, Slot: r.Slot} }
+func (r *Report) told() { *r = Report{Claim: r.Claim, Slot: r.Slot, Next: r.Next, NextAt: r.NextAt} }
 
 // worked takes in what came of work that closes no slot: it failed after its lease.
 func (x *step) worked(e Worked) {
@@ -139,7 +162,7 @@ func (x *step) wrote(output string) {
 
 // carried is the Metadata of a record that ends the term of a claim.
 func (f facts) carried(claim string) string {
-	if f.s.Report.Claim != claim {
+	if f.s.Report.Claim != claim || f.s.Report.Lost {
 		return ""
 	}
 	return f.s.Report.Metadata
