@@ -25,6 +25,11 @@ type pair struct {
 	login            string // of the worker, in DSNs
 }
 
+// semiSynchronous are the flags with which nobody sees a record before the replica has it.
+var semiSynchronous = []string{
+	"--rpl-semi-sync-master-enabled=1", "--rpl-semi-sync-slave-enabled=1", "--rpl-semi-sync-master-timeout=3600000", "--rpl-semi-sync-master-wait-point=AFTER_SYNC",
+}
+
 // startPair starts them, with further flags for both.
 func startPair(t *testing.T, flags ...string) pair {
 	t.Helper()
@@ -169,7 +174,7 @@ func TestARestartedServerHasAnotherClock(t *testing.T) {
 
 func TestARecordThatNoSemiSynchronousReplicaHasIsUnknownAndUnseen(t *testing.T) {
 	t.Parallel()
-	p := startPair(t, "--rpl-semi-sync-master-enabled=1", "--rpl-semi-sync-slave-enabled=1", "--rpl-semi-sync-master-timeout=3600000", "--rpl-semi-sync-master-wait-point=AFTER_SYNC")
+	p := startPair(t, semiSynchronous...)
 	l := initialised(t, Options{URI: p.uri(p.primary.Addr())})
 	other := opened(t, Options{URI: p.uri(p.primary.Addr())})
 	must(t, "Append()", l.Append(within(t), storetest.Grant("job", 1)))
@@ -200,7 +205,7 @@ func TestARecordThatNoSemiSynchronousReplicaHasIsUnknownAndUnseen(t *testing.T) 
 // A server whose replica doesn't answer keeps the sessions of appends whose callers have gone.
 func TestNoMoreThanTwoAppendsWaitForAReplica(t *testing.T) {
 	t.Parallel()
-	p := startPair(t, "--rpl-semi-sync-master-enabled=1", "--rpl-semi-sync-slave-enabled=1", "--rpl-semi-sync-master-timeout=3600000", "--rpl-semi-sync-master-wait-point=AFTER_SYNC")
+	p := startPair(t, semiSynchronous...)
 	l := initialised(t, Options{URI: p.uri(p.primary.Addr())})
 	must(t, "Append()", l.Append(within(t), storetest.Grant("job", 1)))
 	p.replica.Pause()

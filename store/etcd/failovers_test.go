@@ -1,0 +1,55 @@
+package etcd
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/slotlease/slotlease/internal/failovers"
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/testutil/etcdpeer"
+)
+
+// Leaders of three members die while workers work, or hang for a while.
+func TestFailovers(t *testing.T) {
+	failovers.Run(t, func(t *testing.T) failovers.World {
+		t.Helper()
+		members, uri := ofThree(t)
+		return failovers.World{
+			Open: func() store.Ledger { return opened(t, Options{URI: uri}) },
+			Fail: func(r *rand.Rand) {
+				m := leader(t, members)
+				if r.IntN(2) == 0 {
+					m.Pause()
+					failovers.Sleep(r)
+					failovers.Sleep(r)
+					m.Resume()
+					return
+				}
+				m.Kill()
+				failovers.Sleep(r)
+				m.Restart()
+			},
+		}
+	})
+}
+
+// leader is the member that leads.
+func leader(t *testing.T, members []*etcdpeer.Server) *etcdpeer.Server {
+	t.Helper()
+	for {
+		for _, m := range members {
+			c, err := clientv3.New(clientv3.Config{Endpoints: []string{m.Addr()}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			s, err := c.Status(within(t, 10*time.Second), m.Addr())
+			_ = c.Close()
+			if err == nil && s.Leader == s.Header.MemberId {
+				return m
+			}
+		}
+	}
+}
