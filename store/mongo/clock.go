@@ -13,6 +13,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/readpref"
 
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/internal/position"
 	"github.com/slotlease/slotlease/store/storekit"
 )
 
@@ -59,6 +60,8 @@ type greeting struct {
 	named bool
 	// clock is the member's name and process: names may be those of another machine by now.
 	clock string
+	// wrote is its newest operation, by its term and time (lastWrite.opTime).
+	wrote position.Position
 }
 
 // direct reports that the driver uses the server that the URI names, whatever that is.
@@ -111,6 +114,10 @@ func greet(addr string, raw bson.Raw) (greeting, error) {
 	if process, ok := raw.Lookup("topologyVersion", "processId").ObjectIDOK(); ok && g.me != "" {
 		g.clock = g.me + "/" + process.Hex()
 	}
+	term, _ := raw.Lookup("lastWrite", "opTime", "t").AsInt64OK()
+	if sec, n, ok := raw.Lookup("lastWrite", "opTime", "ts").TimestampOK(); ok {
+		g.wrote = position.Position{term, int64(sec)<<32 | int64(n)}
+	}
 	hosts, _ := raw.Lookup("hosts").ArrayOK()
 	values, _ := hosts.Values()
 	for _, v := range values {
@@ -140,10 +147,13 @@ func greet(addr string, raw bson.Raw) (greeting, error) {
 // the collection exists, the error is store.ErrMissing.
 //
 // Stamp.History is the collection's UUID, as of the last look at it: once an hour, and after a change stream that says that
-// it was dropped.
+// it was dropped. It has another end since a primary of a replica set was behind what one had shown before (lastWrite.opTime), as
+// one that was restored from a snapshot is.
 func (l *Ledger) Now(ctx context.Context) (store.Stamp, error) {
 	s, err := run(ctx, l, "now", "", l.now)
-	s.History = l.fitness.history()
+	if s.History = l.fitness.history(); s.History != "" {
+		s.History += l.wrote.Name()
+	}
 	return s, err
 }
 
@@ -168,6 +178,7 @@ func (l *Ledger) now(ctx context.Context) (store.Stamp, error) {
 		case !g.writable && !l.copied:
 			return store.Stamp{}, errors.New(l.notPrimary(g).Error())
 		}
+		l.wrote.Follow(g.wrote, time.Unix(0, int64(sent)), time.Unix(0, int64(received)))
 		s := l.stamp(g.time, g.server, g.member)
 		s.Clock = g.clock
 		if !g.member || l.members.dial == nil {

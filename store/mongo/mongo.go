@@ -12,6 +12,7 @@ import (
 
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/internal/document"
+	"github.com/slotlease/slotlease/store/internal/position"
 	"github.com/slotlease/slotlease/store/storekit"
 )
 
@@ -30,6 +31,7 @@ type Ledger struct {
 	secrets storekit.Secrets
 	runner  *storekit.Runner
 	fitness fitness
+	wrote   position.Mark
 	members *members
 	awaits  atomic.Int64 // how long a server may keep a watch waiting
 }

@@ -3,6 +3,7 @@ package mongo
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -239,6 +240,36 @@ func TestAStampNamesTheCollectionThatTookTheDroppedOnesPlace(t *testing.T) {
 		t.Errorf("Watch() = %v, want that the collection was dropped", err)
 	}
 	documenttest.Equal(t, "history after the collection was dropped", history(), "01")
+}
+
+// A primary that is behind what it had shown was restored from a snapshot, with its collection.
+func TestAPrimaryThatIsBehindWhatItHasShownHasAnotherHistory(t *testing.T) {
+	t.Parallel()
+	f := &fakeServer{reply: func(name string, _ bson.Raw) bson.D {
+		switch name {
+		case "listCollections":
+			return cursorOf(append(collectionEntry("collection", nil), bson.E{Key: "info", Value: bson.D{{Key: "uuid", Value: bson.Binary{Subtype: 4, Data: []byte{7}}}}}))
+		case "find":
+			return cursorOf()
+		}
+		return nil
+	}}
+	serve(t, f)
+	l := f.open(Options{URI: "mongodb://" + f.addr + "/jobs?collection=leases"})
+	for _, c := range []struct {
+		term    int64
+		seconds uint32
+		want    string
+	}{{3, 100, "07"}, {4, 90, "07"}, {4, 95, "07"}, {3, 100, "07, back at 3.429496729601"}, {4, 90, "07, back at 3.429496729601"}} {
+		f.greet(append(member(f.addr), bson.E{Key: "lastWrite", Value: bson.D{
+			{Key: "opTime", Value: bson.D{{Key: "ts", Value: bson.Timestamp{T: c.seconds, I: 1}}, {Key: "t", Value: c.term}}},
+		}}))
+		_, _, err := l.Tail(within(t, patience), "job", 1)
+		must(t, "Tail()", err)
+		s, err := l.Now(within(t, patience))
+		must(t, "Now()", err)
+		documenttest.Equal(t, fmt.Sprintf("history at %d.%d", c.term, c.seconds), s.History, c.want)
+	}
 }
 
 // paced is the real clock, but for timers, which go by another one.

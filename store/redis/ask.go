@@ -3,6 +3,7 @@ package redis
 import (
 	"context"
 	"fmt"
+	"time"
 
 	goredis "github.com/redis/go-redis/v9"
 
@@ -22,6 +23,7 @@ func (k *link) asking() command {
 // failed by itself, which is the error of its reply.
 func (l *Ledger) exchange(ctx context.Context, commands ...command) (replies []*goredis.Cmd, stamp store.Stamp, err error) {
 	err = l.on(ctx, func(k *link) (bool, error) {
+		sent := l.clock.Now()
 		got, err := k.ask(ctx, append([]command{k.asking()}, commands...)...)
 		if err != nil {
 			return false, err
@@ -32,7 +34,7 @@ func (l *Ledger) exchange(ctx context.Context, commands ...command) (replies []*
 				return true, r.Err() // It did nothing, and says why.
 			}
 		}
-		if stamp, err = l.identify(k, got[0]); err != nil {
+		if stamp, err = l.identify(k, got[0], sent); err != nil {
 			// A replica may take writes, and forgets them.
 			return false, fmt.Errorf("what was read may be old, and what was stored be lost: %v", err) //nolint:errorlint // its meaning isn't that of the commands
 		}
@@ -41,8 +43,8 @@ func (l *Ledger) exchange(ctx context.Context, commands ...command) (replies []*
 	return replies, stamp, err
 }
 
-// identify reads the reply to asking: the time of a server that is the primary.
-func (l *Ledger) identify(k *link, reply *goredis.Cmd) (store.Stamp, error) {
+// identify reads the reply to asking, which was sent at a time: that of a server that is the primary.
+func (l *Ledger) identify(k *link, reply *goredis.Cmd, sent time.Time) (store.Stamp, error) {
 	text, err := reply.Text()
 	if err != nil {
 		return store.Stamp{}, err
@@ -53,7 +55,7 @@ func (l *Ledger) identify(k *link, reply *goredis.Cmd) (store.Stamp, error) {
 		l.leave()
 		return store.Stamp{}, fmt.Errorf("%s is no primary now: its role is %.20q", k.addr, about.role)
 	}
-	return l.stamp(k.addr, about)
+	return l.stamp(k.addr, about, sent)
 }
 
 // read sends a command that reads. If replicas are waited for, it waits until they have all that was read.

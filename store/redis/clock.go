@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/internal/position"
 )
 
 // time is what the server's clock said.
@@ -18,14 +19,14 @@ func (s server) time() (time.Time, error) {
 	return time.UnixMicro(us).UTC(), nil
 }
 
-// stamp is a reading of the server's clock, with the line of changes that it follows.
-func (l *Ledger) stamp(addr string, about server) (store.Stamp, error) {
+// stamp is a reading of the server's clock, which was asked for at sent, with the line of changes that it follows.
+func (l *Ledger) stamp(addr string, about server, sent time.Time) (store.Stamp, error) {
 	at, err := about.time()
 	if err != nil {
 		return store.Stamp{}, err
 	}
 	s := store.Stamp{Time: at, Granularity: time.Microsecond, Skew: l.skew(), Server: addr}
-	if name := l.line.follow(about, l.clock.Now()); l.mayLose() {
+	if name := l.line.follow(about, sent, l.clock.Now()); l.mayLose() {
 		s.History = name
 	}
 	return s, nil
@@ -55,15 +56,17 @@ func (l *Ledger) assumed() time.Duration {
 const lineKept = 30 * time.Minute
 
 // line names the line of changes that a server goes on with, as replid does. But that changes, too, when the first replica comes, or a
-// backup is made (redis-cli --rdb), and an hour after the last is gone. Then it is the same process, which was no replica since.
+// backup is made (redis-cli --rdb), and an hour after the last is gone. Then it is the same process, which was no replica since. A
+// process that keeps both, and is behind its own offset, was restored with its machine from a snapshot.
 type line struct {
 	mu                    sync.Mutex
 	process, replid, name string
 	at                    time.Time
+	offset                position.Mark
 }
 
 // follow takes in what a server has said of itself, and returns the name.
-func (n *line) follow(s server, now time.Time) string {
+func (n *line) follow(s server, sent, now time.Time) string {
 	if s.history == "" {
 		return ""
 	}
@@ -72,7 +75,8 @@ func (n *line) follow(s server, now time.Time) string {
 	same := s.process != "" && s.process == n.process && s.former == "" && now.Sub(n.at) < lineKept
 	if s.history != n.replid && !same {
 		n.name = s.history
+		n.offset.Forget()
 	}
 	n.process, n.replid, n.at = s.process, s.history, now
-	return n.name
+	return n.name + n.offset.Follow(position.Position{s.offset}, sent, now)
 }

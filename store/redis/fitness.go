@@ -28,10 +28,12 @@ type server struct {
 	// history names the line of changes (replid), former the one that it took over from another server, if it did, and micros is the
 	// server's clock.
 	history, former, micros string
-	cluster                 bool
-	maxmemory               int64
-	policy                  string
-	appendOnly              bool
+	// offset is how far that has come.
+	offset     int64
+	cluster    bool
+	maxmemory  int64
+	policy     string
+	appendOnly bool
 	// diskError: the last snapshot or write of the append-only file failed.
 	diskError bool
 	// rewriting: the append-only file is being written anew, or is to be. base is the size that it had after it was last, and
@@ -76,6 +78,7 @@ func parseInfo(text string) server {
 	}
 	s.process, s.configFile, s.micros = about["run_id"], about["config_file"], about["server_time_usec"]
 	s.history, s.former = about["master_replid"], strings.Trim(about["master_replid2"], "0")
+	s.offset = number("master_repl_offset")
 	s.role, s.primary, s.cluster = about["role"], about["master_host"], about["cluster_enabled"] == "1"
 	s.replicas += int(number("connected_slaves"))
 	s.maxmemory, s.policy = number("maxmemory"), about["maxmemory_policy"]

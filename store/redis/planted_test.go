@@ -130,6 +130,24 @@ func TestHugeDocumentsKeepNobodyFromReading(t *testing.T) {
 	}
 }
 
+// A process that keeps its id and its history, and is behind its own offset, was restored with its machine.
+func TestAServerThatIsBehindItsOwnOffsetHasAnotherHistory(t *testing.T) {
+	t.Parallel()
+	var n line
+	at := time.Unix(1_700_000_000, 0)
+	for i, c := range []struct {
+		replid string
+		offset int64
+		want   string
+	}{{"a", 0, "a"}, {"a", 50, "a"}, {"a", 90, "a"}, {"a", 60, "a, back at 60.0"}, {"a", 70, "a, back at 60.0"}, {"b", 5, "b"}, {"b", 9, "b"}} {
+		process := map[string]string{"a": "first", "b": "second"}[c.replid]
+		at = at.Add(2 * time.Second)
+		if got := n.follow(server{process: process, history: c.replid, offset: c.offset}, at, at.Add(time.Second)); got != c.want {
+			t.Errorf("reply %d: follow(%s, %d) = %q, want %q", i, c.replid, c.offset, got, c.want)
+		}
+	}
+}
+
 // Other products speak Redis' language, too, with accents.
 func TestOddRepliesAreErrors(t *testing.T) {
 	t.Parallel()
@@ -142,11 +160,11 @@ func TestOddRepliesAreErrors(t *testing.T) {
 	}
 	const primary = "role:master\r\nserver_time_usec:"
 	for _, odd := range []any{nil, "role:master", primary, primary + "x", primary + "99999999999999999999", "role:slave\r\nserver_time_usec:5"} {
-		if s, err := l.identify(&link{addr: "here"}, reply(odd, nil)); err == nil {
+		if s, err := l.identify(&link{addr: "here"}, reply(odd, nil), time.Time{}); err == nil {
 			t.Errorf("identify(%q) = %+v, want an error", odd, s)
 		}
 	}
-	if s, err := l.identify(&link{}, reply(primary+"1700000000000005", nil)); err != nil || !s.Time.Equal(time.UnixMicro(1_700_000_000_000_005)) {
+	if s, err := l.identify(&link{}, reply(primary+"1700000000000005", nil), time.Time{}); err != nil || !s.Time.Equal(time.UnixMicro(1_700_000_000_000_005)) {
 		t.Errorf("identify() = %+v, %v, want 5 µs after a second", s, err)
 	}
 	for _, odd := range []any{nil, int64(1), []any{}, []any{"stored"}, "odd", ""} {
