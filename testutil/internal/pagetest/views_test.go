@@ -104,8 +104,10 @@ func machines(t *testing.T, p *tab) {
 	p.run(nil, `await page.getByRole('link', {name: 'Overview', exact: true}).click()`)
 	p.run(nil, `
 		const more = page.locator('#look').getByRole('button', {name: /and \d+ more/});
-		if (await more.count()) await more.click();
-		await page.getByRole('link', {name: 'Which machine?', exact: true}).click()`)
+		const link = page.getByRole('link', {name: 'Which machine?', exact: true});
+		await link.or(more).first().waitFor();
+		if (!await link.isVisible()) await more.click();
+		await link.click()`)
 	for host, text := range map[string]string{"vm-1": "report.cut", "vm-2": "lead.drained", "vm-3": "+40s", "vm-4": "dora@vm-4 of lead.dead: seen "} {
 		p.await(fmt.Sprintf("%s has %q", host, text), `return (document.querySelector('[data-host="' + arg[0] + '"]')?.innerText || "").includes(arg[1])`, []string{host, text})
 	}
