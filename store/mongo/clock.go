@@ -75,6 +75,26 @@ func (l *Ledger) hello(ctx context.Context) (greeting, error) {
 	return l.helloOf(ctx, readpref.Primary())
 }
 
+// secondTry is after how long a member is asked again that was the primary until a moment ago: the driver looks at the members again
+// after half a second at the soonest.
+const secondTry = 600 * time.Millisecond
+
+// another waits for the driver to learn that another member has become the primary, as at an ordered step-down, and reports that it is
+// to be asked once more. If that is known by then, nobody need hear of it.
+func (l *Ledger) another(ctx context.Context, g greeting) bool {
+	if !g.member || l.direct() {
+		return false
+	}
+	timer := l.fitness.clock.Timer(secondTry)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
 // helloOf is hello to a server by a read preference.
 func (l *Ledger) helloOf(ctx context.Context, which *readpref.ReadPref) (greeting, error) {
 	var addr string
@@ -161,7 +181,8 @@ func (l *Ledger) now(ctx context.Context) (store.Stamp, error) {
 	if l.fitness.behindRouter() {
 		return l.shardNow(ctx)
 	}
-	// A clock that was set, or a suspend of the machine, shows once.
+	// A clock that was set, or a suspend of the machine, shows once, and so does a primary that has stepped down.
+	stepped := false
 	for range 3 {
 		l.members.askAhead()
 		sent := l.members.local()
@@ -176,7 +197,11 @@ func (l *Ledger) now(ctx context.Context) (store.Stamp, error) {
 		case g.router:
 			return l.shardNow(ctx)
 		case !g.writable && !l.copied:
-			return store.Stamp{}, errors.New(l.notPrimary(g).Error())
+			if stepped || !l.another(ctx, g) {
+				return store.Stamp{}, errors.New(l.notPrimary(g).Error())
+			}
+			stepped = true
+			continue
 		}
 		l.wrote.Follow(g.wrote, time.Unix(0, int64(sent)), time.Unix(0, int64(received)))
 		s := l.stamp(g.time, g.server, g.member)

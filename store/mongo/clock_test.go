@@ -2,6 +2,7 @@ package mongo
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -120,6 +121,28 @@ func TestASecondaryIsNotAskedForTheTime(t *testing.T) {
 	} {
 		if err := call(); err == nil || errors.Is(err, store.ErrRefused) {
 			t.Errorf("%s() of a secondary = %v, want an error, since it may become the primary", name, err)
+		}
+	}
+}
+
+// At an ordered step-down the driver takes the former primary for one for a moment.
+func TestAPrimaryThatHasJustSteppedDownIsAskedOnceMore(t *testing.T) {
+	t.Parallel()
+	f := serve(t, &fakeServer{})
+	f.greet(member(f.addr))
+	for name, call := range map[string]func(l *Ledger) error{
+		"Tail": func(l *Ledger) error { _, _, err := l.Tail(within(t, patience), "job", 1); return err },
+		"Now":  func(l *Ledger) error { _, err := l.Now(within(t, patience)); return err },
+	} {
+		l := f.open(Options{URI: "mongodb://" + f.addr + "/?replicaSet=rs0"})
+		f.steps.Store(2)
+		if err := call(l); err == nil || !strings.Contains(err.Error(), "is not the primary: wait for the election of another") || errors.Is(err, store.ErrRefused) {
+			t.Errorf("%s() while there is no other = %v, want an error that may pass, and says so", name, err)
+		}
+		f.steps.Store(1)
+		must(t, name+"() by the next primary", call(l))
+		if f.steps.Load() > 0 {
+			t.Errorf("%s() has asked nobody", name)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"net"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -21,8 +22,9 @@ import (
 // or confirms nothing. Replies that stand in tests are written after MongoDB's and
 // Microsoft's documentation; those in testdata/replies were recorded.
 type fakeServer struct {
-	t    testing.TB
-	addr string
+	steps atomic.Int64 // hellos of operations that are answered as by a primary that has just stepped down
+	t     testing.TB
+	addr  string
 	// greeting is added to the reply to hello.
 	greeting bson.D
 	// reply answers a command other than hello, or returns nil for ok.
@@ -124,6 +126,9 @@ func (f *fakeServer) answer(command bson.Raw) bson.D {
 			}
 			d = slices.DeleteFunc(d, func(old bson.E) bool { return old.Key == e.Key })
 			d = append(d, e)
+		}
+		if err != nil && f.steps.Add(-1) >= 0 {
+			d = append(slices.DeleteFunc(d, func(e bson.E) bool { return strings.HasSuffix(strings.ToLower(e.Key), "primary") && e.Key != "primary" }), bson.E{Key: "isWritablePrimary", Value: false})
 		}
 		return d
 	}

@@ -209,6 +209,9 @@ func (l *Ledger) layoutOf(ctx context.Context, of service) (layout, error) {
 // look asks the server. Where rights are missing to find out, it assumes the best.
 func (l *Ledger) look(ctx context.Context) (g greeting, there presence, err error) {
 	g, err = l.hello(ctx)
+	if err == nil && !g.router && !g.writable && !l.copied && l.another(ctx, g) {
+		g, err = l.hello(ctx)
+	}
 	if err != nil {
 		return g, absent, err
 	}
