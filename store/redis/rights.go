@@ -11,7 +11,7 @@ import (
 
 // workerRights are the commands of a worker.
 const workerRights = "+ping +info +eval +evalsha +pttl +zadd +zcount +zcard +zrange +zrangebyscore +zrevrangebyscore" +
-	" +zremrangebyrank +hset +hdel +hgetall +type +exists +publish +subscribe"
+	" +zremrangebyrank +hset +hdel +hgetall +hkeys +hstrlen +hmget +type +exists +publish +subscribe"
 
 // InitScript returns what the server must be told, since Redis has nothing to create, and the rights of a worker.
 func (l *Ledger) InitScript() string {
@@ -55,9 +55,9 @@ func (l *Ledger) allRights() []right {
 		}},
 		{store.CheckAppend, store.LevelFail, "granted, by a ZADD that adds nothing", "+eval +evalsha +pttl +zcount +zadd, and with replicas= also +set +wait", appending},
 		{store.CheckTrim, store.LevelWarn, "granted, by the removal of nothing", "+zremrangebyrank", []command{{"ZREMRANGEBYRANK", ledger, 1, 0}}},
-		{store.CheckRoster, store.LevelWarn, "granted, by commands that change nothing", "+hset +hdel +hgetall +zadd +zrange", []command{
+		{store.CheckRoster, store.LevelWarn, "granted, by commands that change nothing", "+hset +hdel +hgetall +hkeys +hstrlen +hmget +zadd +zrange", []command{
 			// An HSET without its last value is refused after the rights were checked.
-			{"HGETALL", roster}, {"HDEL", roster, nobody}, {"HSET", roster, nobody, "", nobody}, {"ZADD", l.names.rosters(), "XX", 0, nobody}, {"ZRANGE", l.names.rosters(), 0, 0},
+			{"HGETALL", roster}, {"HKEYS", roster}, {"HSTRLEN", roster, nobody}, {"HMGET", roster, nobody}, {"HDEL", roster, nobody}, {"HSET", roster, nobody, "", nobody}, {"ZADD", l.names.rosters(), "XX", 0, nobody}, {"ZRANGE", l.names.rosters(), 0, 0},
 		}},
 	}
 }

@@ -109,7 +109,11 @@ func (l *Ledger) Presences(ctx context.Context, workerType string) ([]store.Pres
 				most = len(some)/2 - 1
 				continue
 			case errors.Is(err, errTooMuch):
-				return nil, fmt.Errorf("%s: %w", l.names.roster(some[0]), err)
+				fields, err := l.smallFields(ctx, some[0])
+				if err != nil {
+					return nil, fmt.Errorf("%s: %w", l.names.roster(some[0]), err)
+				}
+				all = append(all, presencesIn(some[0], fields)...)
 			case err != nil:
 				return nil, err
 			}
@@ -119,14 +123,70 @@ func (l *Ledger) Presences(ctx context.Context, workerType string) ([]store.Pres
 				if err != nil {
 					return nil, err
 				}
-				for ; len(fields) > 1; fields = fields[2:] {
-					if p, ok := storekit.DecodePresence([]byte(fields[1])); ok && p.WorkerType == some[i] && p.ID == fields[0] {
-						all = append(all, p)
-					}
-				}
+				all = append(all, presencesIn(some[i], fields)...)
 			}
 		}
 		slices.SortFunc(all, store.ComparePresences)
 		return all, nil
 	})
+}
+
+// presencesIn are the presences of a worker type in fields and their values.
+func presencesIn(workerType string, fields []string) (all []store.Presence) {
+	for ; len(fields) > 1; fields = fields[2:] {
+		if p, ok := storekit.DecodePresence([]byte(fields[1])); ok && p.WorkerType == workerType && p.ID == fields[0] {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// fieldsAtATime are so few that a reply holds them, each as large as a presence may be.
+const fieldsAtATime = mostReply / storekit.MaxPresence / 2
+
+// smallFields are the fields, and their values, of a roster that is larger than a reply may be, without those that are too large for a
+// presence: another program has made them.
+func (l *Ledger) smallFields(ctx context.Context, workerType string) (fields []string, err error) {
+	key := l.names.roster(workerType)
+	replies, _, err := l.exchange(ctx, command{"HKEYS", key})
+	if err != nil {
+		return nil, err
+	}
+	ids, err := replies[0].StringSlice()
+	if err != nil {
+		return nil, err
+	}
+	for some := range slices.Chunk(slices.DeleteFunc(ids, func(id string) bool { return !store.IsPresenceID(id) }), fieldsAtATime) {
+		var lengths []command
+		for _, id := range some {
+			lengths = append(lengths, command{"HSTRLEN", key, id})
+		}
+		if replies, _, err = l.exchange(ctx, lengths...); err != nil {
+			return nil, err
+		}
+		values := command{"HMGET", key}
+		for i, r := range replies {
+			if n, err := r.Int64(); err != nil {
+				return nil, err
+			} else if n <= storekit.MaxPresence {
+				values = append(values, some[i])
+			}
+		}
+		if len(values) == 2 {
+			continue
+		}
+		if replies, _, err = l.exchange(ctx, values); err != nil {
+			return nil, err
+		}
+		got, err := replies[0].Slice()
+		if err != nil {
+			return nil, err
+		}
+		for i, value := range got {
+			if text, is := value.(string); is { // else it has left meanwhile
+				fields = append(fields, fmt.Sprint(values[i+2]), text)
+			}
+		}
+	}
+	return fields, nil
 }
