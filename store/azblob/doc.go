@@ -21,6 +21,7 @@
 //     and an immutability policy nothing was stored.
 //
 // An operation ends with its context. The SDK's own retries are off; it is told no deadline, and is cancelled at it.
+// Nothing waits at the service then: an append may be made later, so its outcome is unknown.
 //
 // # Time
 //

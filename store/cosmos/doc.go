@@ -17,7 +17,8 @@
 //     substatus 3), the outcome is unknown: the record may be stored, now or later. Read the key back.
 //   - An error that came before anything was sent matches [store.ErrNotStored], too.
 //
-// An operation ends with its context: give each one a deadline. A throttled request (429) is sent again after the wait that Azure
+// An operation ends with its context: give each one a deadline. Its request is cancelled, and nothing waits at the service; an append
+// may be made later, so its outcome is unknown. A throttled request (429) is sent again after the wait that Azure
 // names, up to ten times in all, while the wait fits in the deadline; otherwise the operation returns a [store.ThrottledError] at
 // once. A 449 is sent again after some milliseconds. The SDK's own retries are off, except for reads that get 500, 502, 504, 408,
 // or 404 with substatus 1002 (once), and for requests sent to a region that doesn't take them (once a second).

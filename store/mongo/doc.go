@@ -37,7 +37,10 @@
 // stays stored when the transaction is aborted.
 //
 // An operation ends with its context, even while the driver waits for a primary. Give each a
-// deadline: without one it can wait as long as the driver does.
+// deadline: without one it can wait as long as the driver does. What the server has begun by then
+// holds no lock that others wait for, and ends with the deadline, which the driver sends along
+// (maxTimeMS), or with the connection, which a cancelled operation loses. An append may be made
+// later, so its outcome is unknown.
 //
 // An error is one line: what each server answers if there is no primary; which action isn't
 // granted, to whom, and in which database that user authenticated. store.Detail returns the

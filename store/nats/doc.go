@@ -18,7 +18,8 @@
 // # Guarantees
 //
 // An append is one message with the header Nats-Expected-Last-Subject-Sequence: 0. Of several, the leader takes one. It is sent once:
-// what doesn't reach a server is not kept for later. After a time-out, a lost connection and a full disk the outcome is unknown.
+// what doesn't reach a server is not kept for later. After a time-out, a lost connection and a full disk the outcome is unknown:
+// it may be stored later, and nothing else of it is left at the server.
 // Nothing was stored if there was no connection, no server answers for the bucket, or the leader refuses the message.
 //
 // A leader that was cut off doesn't notice for up to 10 s, and would answer with old lists. So with several replicas a list first

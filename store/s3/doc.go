@@ -20,6 +20,7 @@
 //     5xx and without a reply. After 401, 403, a missing bucket, and a wrong region nothing was stored.
 //
 // An operation ends with its context. The SDK's own retries are off; it is told no deadline, and is cancelled at it.
+// Nothing waits at the service then: an append may be made later, so its outcome is unknown.
 //
 // # Time
 //
