@@ -108,10 +108,8 @@ func (m *mover) given(ctx context.Context) error {
 func (m *mover) bring(ctx context.Context, o store.Order) (err error) {
 	var r store.Record
 	switch o.Kind {
-	case store.OrderPrefer:
-		r, err = operate.On(m.from).Give(ctx, operate.Order{Kind: store.OrderPrefer, WorkerType: m.o.WorkerType, Target: o.Target, Until: o.Until, InstanceID: o.By, Reason: o.Why})
-	case store.OrderDrain:
-		r, err = operate.On(m.from).Give(ctx, operate.Order{Kind: store.OrderDrain, WorkerType: m.o.WorkerType, Target: o.Target, Until: o.Until, InstanceID: o.By, Reason: o.Why})
+	case store.OrderPrefer, store.OrderDrain, store.OrderTrigger:
+		r, err = operate.On(m.from).Give(ctx, operate.Order{Kind: o.Kind, WorkerType: m.o.WorkerType, Target: o.Target, Until: o.Until, InstanceID: o.By, Reason: o.Why})
 	case store.OrderPause, store.OrderRelease:
 		fallthrough
 	default:

@@ -158,9 +158,11 @@ func TestAMoveThatBrokeOffAtItsEndIsEndedWhateverWasOrdered(t *testing.T) {
 			prefer(t, l, "new0", time.Hour)
 			drain(t, l, "web-1", time.Hour)
 		}
+		_, err := operate.On(to).Give(t.Context(), operate.Order{Kind: store.OrderTrigger, WorkerType: "mail", For: time.Hour})
+		must(t, err)
 		r, err := move.Move(t.Context(), from, to, mail)
-		if err != nil || r.Resumed.Seq == 0 || len(ordersIn(t, to)) != 2 {
-			t.Errorf("Move(), once more = %+v, %v, with the orders %q; want that it resumes, and both orders", r, err, ordersIn(t, to))
+		if err != nil || r.Resumed.Seq == 0 || len(ordersIn(t, to)) != 3 {
+			t.Errorf("Move(), once more = %+v, %v, with the orders %q; want that it resumes, and all three orders", r, err, ordersIn(t, to))
 		}
 		f.start(t, "new", to.Handle(), 1, workerlease.Options{})
 		time.Sleep(3 * time.Minute)
