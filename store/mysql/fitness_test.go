@@ -168,6 +168,12 @@ func TestWhatMayLoseRecordsIsSaid(t *testing.T) {
 		if w := l.Warning(); (w == "") != (c.warns == "") || !strings.Contains(w, c.warns) {
 			t.Errorf("Warning() %s = %q, want %q in it", what, w, c.warns)
 		}
+		for _, flaw := range f.durabilityFlaws() {
+			sets := strings.Contains(flaw.Remedy, "=") || strings.Contains(flaw.Remedy, "SET GLOBAL")
+			if sets && !strings.Contains(flaw.Remedy, "my.cnf") {
+				t.Errorf("the remedy %s is %q, and would be gone at the next restart", what, flaw.Remedy)
+			}
+		}
 		if d := l.Durability(); !strings.Contains(d.Crash, c.crash) || !strings.Contains(d.Power, c.power) || !strings.Contains(d.Failover, c.failover) {
 			t.Errorf("Durability() %s = %+v, want %q, %q and %q", what, d, c.crash, c.power, c.failover)
 		}

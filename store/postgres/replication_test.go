@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -370,6 +371,21 @@ func TestOnlyAStandbyThatIsWaitedForHasAll(t *testing.T) {
 		if w, d, h := l.Warning(), l.Durability().Failover, l.history("here since now, timeline 3"); (w == "") != r.all() ||
 			strings.HasPrefix(d, "All survive") != r.all() || (h == "") != r.all() || !r.all() && !strings.Contains(w, want) {
 			t.Errorf("synchronous_standby_names = %s: warning %q, %q, history %q", setting, w, d, h)
+		}
+	}
+}
+
+// A setting that isn't in the server's files is gone at the next restart.
+func TestRemediesLast(t *testing.T) {
+	t.Parallel()
+	l := opened(t, Options{URI: "postgres://me@127.0.0.1:1,127.0.0.1:2/jobs"})
+	for setting, f := range map[string]facts{
+		"fsync": {Fsync: "off"}, "full_page_writes": {FullPages: "off"}, "synchronous_standby_names": {SyncNames: "ANY 1 (b, c)", SyncStandbys: 1},
+	} {
+		l.core.Learn(&f)
+		flaws := l.durabilityFlaws(&f)
+		if i := slices.IndexFunc(flaws, func(w storekit.Flaw) bool { return strings.Contains(w.What, setting) }); i < 0 || !strings.HasPrefix(flaws[i].Remedy, "ALTER SYSTEM SET "+setting) || !strings.Contains(flaws[i].Remedy, "pg_reload_conf()") {
+			t.Errorf("of %s: %+v, want a remedy that lasts, and counts", setting, flaws)
 		}
 	}
 }
