@@ -68,3 +68,20 @@ func TestAsProcess1ItPassesSignalsOnAndReapsTheOrphansOfOthers(t *testing.T) {
 		t.Errorf("leasectl run = %d, want 0", code)
 	}
 }
+
+// What can't be guarded isn't begun: the slot is left to others.
+func TestAProcess1WithAForeignProcClaimsNothing(t *testing.T) {
+	t.Parallel()
+	under := []string{"unshare", "--pid", "--fork", "--kill-child"}
+	if out, err := exec.Command(under[0], append(under[1:], "true")...).CombinedOutput(); err != nil {
+		unavailable(t, "no process can be process 1: "+string(out)+err.Error())
+	}
+	l, storeArg := newLedger(t)
+	p := startUnder(t, under, "run", "--once", "--store", storeArg, "--worker-type", "t", "--instance-id", "a", "--every", "1h", "--failover-within", "20m", "--", "true")
+	if code := p.wait(); code != exit.Command || !strings.Contains(p.output(), "mount a /proc of the own PID namespace") {
+		t.Errorf("leasectl run = %d, %q, want %d, and the remedy", code, p.output(), exit.Command)
+	}
+	if all := records(t, l); len(all) > 0 {
+		t.Errorf("the ledger has %+v, want nothing", all)
+	}
+}
