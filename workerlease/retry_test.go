@@ -199,6 +199,10 @@ func TestAnOrderDoesNotEndTheWaitForTheNextAttempt(t *testing.T) {
 			_, err := d.Give(t.Context(), operate.Order{Kind: store.OrderDrain, WorkerType: "job", Target: "elsewhere", For: time.Hour})
 			return err
 		},
+		"trigger": func(t *testing.T, d operate.Desk) error {
+			_, err := d.Give(t.Context(), operate.Order{Kind: store.OrderTrigger, WorkerType: "job", For: 10 * time.Minute})
+			return err
+		},
 	} {
 		bubble(t, name, func(t *testing.T) {
 			ledger := memory.New(memory.Options{})
