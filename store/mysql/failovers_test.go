@@ -2,10 +2,13 @@ package mysql
 
 import (
 	"math/rand/v2"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/slotlease/slotlease/internal/failovers"
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/testutil/mysqlpeer"
 )
 
 // Primaries die while workers work, and their semi-synchronous replicas take over.
@@ -24,9 +27,26 @@ func TestFailovers(t *testing.T) {
 				}
 				p.primary.Kill()
 				p.replica.Resume()
-				execute(t, p.replica.DSN(), "SET GLOBAL rpl_semi_sync_master_enabled = 0") // There is nobody to wait for.
+				// It waits for nobody, not even with what it applies.
+				execute(t, p.replica.DSN(), "SET GLOBAL rpl_semi_sync_master_enabled = 0")
+				applied(t, p.replica)
 				promote(t, p.replica)
 			},
 		}
 	})
+}
+
+// applied waits until a replica has applied all that it has acknowledged: that is in its relay log, which RESET SLAVE discards.
+func applied(t *testing.T, s *mysqlpeer.Server) {
+	t.Helper()
+	execute(t, s.DSN(), "STOP SLAVE IO_THREAD")
+	for end := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
+		state := mysqlpeer.Exec(t, s.DSN(), "SHOW SLAVE STATUS")
+		if strings.Contains(state, "has read all relay log") {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("the replica has not applied its relay log: %s", state)
+		}
+	}
 }
