@@ -31,6 +31,7 @@ func TestFailovers(t *testing.T) {
 						Fail: func(r *rand.Rand) {
 							if r.IntN(2) == 0 { // What is committed from here on, the standby lacks.
 								p.standby.Pause()
+								execute(t, p.primary.URI(), `SELECT pg_terminate_backend(pid) FROM pg_stat_replication`) // or its system would receive it
 								failovers.Sleep(r)
 							}
 							p.primary.Kill()

@@ -30,6 +30,7 @@ func TestFailovers(t *testing.T) {
 					Fail: func(r *rand.Rand) {
 						if r.IntN(2) == 0 { // What is appended from here on, the replica lacks.
 							replica.Pause()
+							do(t, raw(t, primary.URI()), "CLIENT", "KILL", "TYPE", "replica") // or its system would receive it
 							failovers.Sleep(r)
 						}
 						primary.Kill()
