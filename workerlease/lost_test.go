@@ -62,17 +62,19 @@ func TestAHolderStopsWithItsWindowWhenItsStoreHasLostIt(t *testing.T) {
 			at(12 * time.Minute)
 			records, stamp, err := m.Tail(t.Context(), "job", 100)
 			must(t, err)
-			var lost []string
+			lost := map[store.Lost]bool{} // The standby may have read an earlier record of the lease alone.
 			v := verify.New(verify.Options{WorkerType: "job", Now: stamp.Time})
 			for _, r := range slices.Backward(records) {
 				v.Add(r)
 				if l, is := r.Lost(); is {
-					lost = append(lost, l.InstanceID)
+					if lost[l] || l.InstanceID != "first" {
+						t.Errorf("record %d says that %+v is lost, want each of the holder's once", r.Seq, l)
+					}
+					lost[l] = true
 				}
 			}
-			equal(t, "what is said to be lost", lost, "first")
-			if r := v.Report(); r.Faults > 0 || r.Warnings != 1 || r.Findings[0].Code != verify.RecordsLost {
-				t.Errorf("verify finds %+v, want the loss, and that nobody had a lease beside it", r.Findings)
+			if r := v.Report(); len(lost) == 0 || r.Faults > 0 || r.Warnings != len(lost) || r.Findings[0].Code != verify.RecordsLost {
+				t.Errorf("verify finds %+v, want what is lost, and that nobody had a lease beside it", r.Findings)
 			}
 		})
 	}
