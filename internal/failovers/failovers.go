@@ -33,7 +33,8 @@ type World struct {
 	Loses bool
 }
 
-// patience is how long workers may take to go on after a failover, and to tell what was lost. It ends only what hangs.
+// patience is how long workers may take to go on after a failover, and to record what was lost: a limit for what hangs, not a bound
+// that is judged.
 const patience = 2 * time.Minute
 
 // within is how soon another worker takes over from a leader that is gone. No window of one is longer.
@@ -202,7 +203,7 @@ func (m *team) judge(t *testing.T, w World) (overlaps, lost int) {
 		var found *verify.Report
 		await(t, "that the overlap is found in the ledger", func() bool {
 			found = verified(l, m.workerType)
-			return found != nil && tells(found, p.a, p.b)
+			return found != nil && names(found, p.a, p.b)
 		})
 	}
 	var found *verify.Report
@@ -222,8 +223,8 @@ func (m *team) judge(t *testing.T, w World) (overlaps, lost int) {
 	return len(pairs), lost
 }
 
-// tells reports that two turns at once are found in a ledger.
-func tells(found *verify.Report, a, b turn) bool {
+// names reports that verify has found that these two worked at once.
+func names(found *verify.Report, a, b turn) bool {
 	for _, f := range found.Findings {
 		if f.Code == verify.BesideLost && strings.Contains(f.Text, fmt.Sprintf("%q", a.who)) && strings.Contains(f.Text, fmt.Sprintf("%q", b.who)) {
 			return true

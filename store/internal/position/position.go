@@ -1,6 +1,6 @@
-// Package position remembers how far a server has come, as it says of itself: by the offset of its replication, or the time of its
-// newest operation. A server that was behind that later goes on from something older, as a machine that was restored from a snapshot
-// does, though it has kept its name.
+// Package position remembers how far a server has come, as it says of itself: by the offset of its replication, or by the time of
+// its newest operation. If the same server says less later, it has lost what came in between: its machine was restored from a
+// snapshot, for example.
 package position
 
 import (
