@@ -10,12 +10,13 @@ import (
 // appends it as JSON in the Metadata of a record of the kind outcome, in place of an Outcome. It is for information: no worker
 // decides by it.
 type Lost struct {
-	// Seq, Token, Claim and InstanceID are those of the record.
+	// Seq, Token, Claim, InstanceID and Group are those of the record.
 	Seq, Token int64
 	Claim      string
 	InstanceID string
-	// End is that of its window.
-	End time.Time
+	Group      string
+	// Start and End are those of its window, or of the whole term's, as far as that was read. A zero Start isn't known.
+	Start, End time.Time
 }
 
 // lostJSON is how a Lost is stored, in a field of its own: readers that don't know it see no outcome.
@@ -25,6 +26,8 @@ type lostJSON struct {
 		Token      int64  `json:"token"`
 		Claim      string `json:"claim"`
 		InstanceID string `json:"instanceId"`
+		Group      string `json:"group,omitempty"`
+		Start      string `json:"windowStart,omitempty"`
 		End        string `json:"windowEnd"`
 	} `json:"lost"`
 }
@@ -32,7 +35,10 @@ type lostJSON struct {
 // Metadata is the loss as the Metadata of a record: compact JSON.
 func (l Lost) Metadata() string {
 	var out lostJSON
-	out.Lost.Seq, out.Lost.Token, out.Lost.Claim, out.Lost.InstanceID, out.Lost.End = l.Seq, l.Token, l.Claim, l.InstanceID, Format(l.End)
+	out.Lost.Seq, out.Lost.Token, out.Lost.Claim, out.Lost.InstanceID, out.Lost.Group = l.Seq, l.Token, l.Claim, l.InstanceID, l.Group
+	if out.Lost.End = Format(l.End); !l.Start.IsZero() {
+		out.Lost.Start = Format(l.Start)
+	}
 	text, _ := json.Marshal(out)
 	return string(text)
 }
@@ -44,10 +50,19 @@ func (r Record) Lost() (Lost, bool) {
 	if r.Defect != "" || r.Kind != KindOutcome || json.Unmarshal([]byte(r.Metadata), &in) != nil {
 		return Lost{}, false
 	}
-	l := in.Lost
+	l, start := in.Lost, time.Time{}
 	end, err := time.Parse(time.RFC3339, l.End)
-	if err != nil || timeFaults("", end) != nil || l.Seq < 1 || l.Seq > MaxSeq || textFaults("", l.Claim, maxLabel) != nil || textFaults("", l.InstanceID, maxLabel) != nil {
+	if err == nil && l.Start != "" {
+		start, err = time.Parse(time.RFC3339, l.Start)
+	}
+	faults := append(timeFaults("", start), timeFaults("", end)...)
+	for _, text := range []string{l.Claim, l.InstanceID, l.Group} {
+		faults = append(faults, textFaults("", text, maxLabel)...)
+	}
+	if err != nil || len(faults) > 0 || l.Seq < 1 || l.Seq > MaxSeq {
 		return Lost{}, false
 	}
-	return Lost{Seq: l.Seq, Token: l.Token, Claim: l.Claim, InstanceID: l.InstanceID, End: truncated(end)}, true
+	return Lost{
+		Seq: l.Seq, Token: l.Token, Claim: l.Claim, InstanceID: l.InstanceID, Group: l.Group, Start: truncated(start), End: truncated(end),
+	}, true
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/memory"
+	"github.com/slotlease/slotlease/testutil/faultstore"
 	"github.com/slotlease/slotlease/workerlease"
 	"github.com/slotlease/slotlease/workerlease/event"
 	"github.com/slotlease/slotlease/workerlease/operate"
@@ -341,4 +342,41 @@ func TestALateAnswerBringsNoOldHistoryBack(t *testing.T) {
 			t.Errorf("%d late answers, WentBack events %+v: want one of each worker", late, events)
 		}
 	})
+}
+
+// A worker dies, and the store loses what it had appended last: both are told, though one has to wait.
+func TestAWorkerThatDiesIsToldDeadAlsoBesideALoss(t *testing.T) {
+	for name, lose := range map[string]int{"nothing is lost": 0, "its extension is lost": 1} {
+		bubble(t, name, func(t *testing.T) {
+			inner, link := cut(t)
+			options := func(name string, priority int) workerlease.Options {
+				o := hourly(name, priority, 0)
+				o.FailoverWithin = time.Minute
+				return o
+			}
+			start(t, setup{ledger: link, Options: options("victim", 0), task: func(ctx context.Context, _ workerlease.Lease) error {
+				<-ctx.Done()
+				return ctx.Err()
+			}})
+			other := start(t, setup{ledger: inner, Options: options("other", 1), task: func(context.Context, workerlease.Lease) error { return nil }})
+			at(time.Hour + 7*time.Minute)
+			link.Break(faultstore.Down())
+			at(time.Hour + 7*time.Minute + 2*time.Second)
+			if lose > 0 {
+				inner.Lose("job", lose)
+			}
+			at(time.Hour + 50*time.Minute)
+			if n := len(observed[event.WentBack](other)); n != lose {
+				t.Errorf("%d WentBack events, want %d", n, lose)
+			}
+			if told := died(t, inner); len(told) != 1 || told[0].InstanceID != "victim" {
+				t.Errorf("%+v are told dead, want the victim", told)
+			}
+			says := slices.DeleteFunc(records(t, inner), func(r store.Record) bool { _, lost := r.Lost(); return !lost })
+			if len(says) != lose {
+				t.Errorf("records %+v say that one is lost, want %d", says, lose)
+			}
+			link.Mend()
+		})
+	}
 }

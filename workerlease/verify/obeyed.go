@@ -1,7 +1,6 @@
 package verify
 
 import (
-	"slices"
 	"time"
 
 	"github.com/slotlease/slotlease/internal/ledger"
@@ -25,13 +24,10 @@ func (v *Verifier) obeyed(r store.Record) {
 	v.done(r, extends)
 	v.slots.gaps.Hear(r)
 	v.slots.said(v, r)
-	v.loses(r)
+	v.losses.obeyed(v, r)
 	switch r.Kind {
 	case store.KindGrant:
 		v.slots.grant(v, r, extends)
-		for i := 0; i < len(v.lost) && !extends; i++ {
-			v.besideLost(r, v.lost[i])
-		}
 	case store.KindRelease, store.KindOverride:
 		v.slots.frees(r)
 	case store.KindReset, store.KindDone, store.KindOutcome, store.KindOrder, store.KindSighting:
@@ -49,34 +45,6 @@ func (v *Verifier) afterRelease(r store.Record, extends bool) {
 		v.released = r.Seq
 	case !extends || r.Kind == store.KindGrant:
 		v.released = 0
-	}
-}
-
-// loses takes in what a record says that the store has lost, and finds what was granted in its place before that was noticed.
-func (v *Verifier) loses(r store.Record) {
-	l, says := r.Lost()
-	if !says || slices.Contains(v.lost, l) {
-		return
-	}
-	v.lost = append(v.lost[max(0, len(v.lost)+1-most):], l)
-	v.find(RecordsLost, r, "The store had record %d, of %q, with token %d until %s, and has lost it.", l.Seq, l.InstanceID, l.Token, store.Format(l.End))
-	var claims []string
-	for _, g := range v.newest {
-		if g.Seq < l.Seq {
-			break
-		}
-		if g.Kind == store.KindGrant && !slices.Contains(claims, g.Claim) {
-			claims = append(claims, g.Claim)
-			v.besideLost(g, l)
-		}
-	}
-}
-
-// besideLost finds a grant above a record that was lost, while that was in force.
-func (v *Verifier) besideLost(g store.Record, l store.Lost) {
-	if g.Claim != l.Claim && g.WindowStart.Before(l.End) {
-		v.find(BesideLost, g, "It grants %q a lease from %s, and record %d, which the store has lost, had granted %q one until %s.",
-			g.InstanceID, store.Format(g.WindowStart), l.Seq, l.InstanceID, store.Format(l.End))
 	}
 }
 

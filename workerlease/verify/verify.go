@@ -57,7 +57,7 @@ type Verifier struct {
 	claims claims
 	keys   keys
 	slots  slotted
-	lost   []store.Lost // the newest records that workers say are gone
+	losses losses
 }
 
 // New returns a Verifier for the ledger of one worker type.
@@ -107,7 +107,7 @@ func (v *Verifier) Add(r store.Record) {
 // forget begins anew above records that are missing: what is below says nothing of what is above.
 func (v *Verifier) forget() {
 	v.slots.tellDead(v)
-	v.newest, v.head, v.claims, v.slots = nil, store.Record{}, newClaims(), newSlotted()
+	v.newest, v.head, v.claims, v.slots, v.losses = nil, store.Record{}, newClaims(), newSlotted(), losses{}
 	v.buffer, v.released = nil, 0
 }
 

@@ -58,7 +58,7 @@ func (x *step) appended(e Appended) {
 	case Taken:
 		x.note(Note{What: Conflict, Slot: s.Bid.Slot, Record: s.Bid.Record, Err: e.Err})
 		s.Bid.Stage = Checking
-		s.Report.sent(s.Bid.Record)
+		s.sent(s.Bid.Record)
 	case Refused:
 		x.failed(Appending, e.Err)
 		x.miss(s.Bid.Slot.End)
@@ -83,7 +83,7 @@ func (x *step) appended(e Appended) {
 			s.Retries.Tries++ // Read back at once, then less and less often.
 		}
 		s.Bid.Stage, s.Bid.OutcomeUnknown = Checking, true
-		s.Report.sent(s.Bid.Record)
+		s.sent(s.Bid.Record)
 	}
 }
 
@@ -147,9 +147,7 @@ func (x *step) stored(r store.Record) {
 	s := x.s
 	unknown := s.Bid.OutcomeUnknown
 	s.Bid.OutcomeUnknown = false
-	if s.Report.in(r) {
-		s.Report.told()
-	}
+	s.told(r)
 	x.know(r)
 	switch r.Kind {
 	case store.KindGrant:

@@ -37,7 +37,7 @@ func (x *step) contend() {
 	switch {
 	case x.m.through(s):
 	case x.tells():
-		x.look()
+		x.look(x.tellable())
 	case x.listens():
 	default:
 		x.bid()
@@ -273,8 +273,8 @@ func (f facts) id() string { return hex.EncodeToString(f.at.Draw[:]) }
 func (x *step) readHead() {
 	s := x.s
 	limit := max(2, s.View.Depth)
-	if s.View.Watch.Seq != 0 || s.Clock.unsettled() || s.Report.Looking && s.Report.Key != 0 {
-		// to find what is below the poison, what others may hold by another clock, or what was sent
+	if s.View.Watch.Seq != 0 || s.Clock.unsettled() || s.Report.Looking && s.Report.Key != 0 || s.Death.Looking || s.Missing.Looking {
+		// to find what is below the poison, what others may hold by another clock, what was sent, or what is not to be told after all
 		limit = max(limit, lookBack)
 	}
 	s.View.Asked, s.Hint.Heard, s.Hint.Timed = limit, false, false

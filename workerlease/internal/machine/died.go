@@ -48,7 +48,13 @@ func (f facts) dead(head store.Record, below []store.Record) (d Dead) {
 	return Dead{Slot: slot, Attempt: c.Attempt, Holder: head.InstanceID, Claim: head.Claim, Seq: head.Seq, Until: head.WindowEnd}
 }
 
-// tellDead reports an attempt that ended without a word, and has it recorded, unless there is more to tell.
+// Death is what is to be told of an attempt whose worker has gone without a word.
+type Death struct {
+	Report
+	Seq int64 // of the head that showed it
+}
+
+// tellDead reports an attempt that ended without a word, and has it recorded.
 func (x *step) tellDead(d Dead) {
 	if d.Attempt == 0 {
 		return
@@ -60,14 +66,22 @@ func (x *step) tellDead(d Dead) {
 	if last {
 		x.giveUp(d.Slot, d.Attempt)
 	}
-	if x.s.Report.Metadata != "" {
-		return
-	}
-	x.reportOutcome(d.Claim, d.Slot, store.Outcome{
+	x.s.Death = Death{Seq: d.Seq, Report: x.reportOf(d.Claim, d.Slot, store.Outcome{
 		Result: store.Failed, Cause: store.WorkerDied, InstanceID: d.Holder, Attempt: d.Attempt, GivenUp: last,
 		SlotStart: d.Slot.Start, SlotEnd: d.Slot.End,
-	})
-	x.s.Report.Died = d.Seq
+	})}
+}
+
+// lives reports that a record shows that the worker which is to be told dead lives: it has released its term, or said what came of
+// its work, meanwhile.
+func (d *Death) lives(by store.Record) bool {
+	if d.Metadata == "" || by.Seq <= d.Seq {
+		return false
+	}
+	of, _ := store.Record{Kind: store.KindOutcome, Metadata: d.Metadata}.Outcome()
+	o, tells := by.Outcome()
+	said := tells && o.InstanceID == of.InstanceID && o.Attempt == of.Attempt && o.SlotStart.Equal(of.SlotStart)
+	return said || by.Kind == store.KindRelease && by.Claim == d.Claim
 }
 
 // keptBack reports the slot in which the window of a dead run ended, if nobody could begin it after that: those before it

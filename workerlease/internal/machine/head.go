@@ -16,7 +16,9 @@ import (
 // headRead takes in the newest records of the ledger.
 func (x *step) headRead(e HeadRead) {
 	s := x.s
-	x.telling, s.Report.Looking = s.Report.Looking, false
+	if x.telling = s.lookingFor(); x.telling != nil {
+		x.telling.Looking = false
+	}
 	if e.Err != nil {
 		x.headUnread(e.Err)
 		return
@@ -76,7 +78,7 @@ func (x *step) maySwitch() bool {
 func (x *step) headUnread(err error) {
 	x.s.Hold.Looking = false
 	switch {
-	case x.telling:
+	case x.telling != nil:
 		x.lookedInVain(err)
 	case x.looking():
 		x.lookFailed(ReadingHead, err)
@@ -88,7 +90,9 @@ func (x *step) headUnread(err error) {
 
 // readOn reads the head again, and more below it, for the same purpose.
 func (x *step) readOn() {
-	x.s.Report.Looking = x.telling
+	if x.telling != nil {
+		x.telling.Looking = true
+	}
 	x.readHead()
 }
 

@@ -48,12 +48,12 @@ func (x *step) judge(head store.Record, below []store.Record) {
 // noClaim goes on from a head that was read for another reason than to claim: it may tell what came of work.
 func (x *step) noClaim(head store.Record, below []store.Record) {
 	s := x.s
-	if !x.telling && s.Report.Key == 0 && x.tellable() && x.room(Appending) {
-		x.telling = true
-		x.try()
+	if r := x.tellable(); x.telling == nil && r == &s.Report && r.Key == 0 && x.room(Appending) {
+		x.telling = r
+		x.try(r)
 	}
 	switch {
-	case x.telling && x.tell(head, below):
+	case x.telling != nil && x.tell(x.telling, head, below):
 	case s.Bid.MissReason == Poisoned:
 		x.again() // The poison is gone.
 	default:

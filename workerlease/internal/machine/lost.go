@@ -20,7 +20,8 @@ type Known struct {
 	Kind       store.Kind
 	Claim      string
 	InstanceID string
-	End        time.Time // of its window
+	Group      string
+	Start, End time.Time // of its term, as far as that was read; Start may be unknown
 	Token      int64
 	Part       time.Duration // the longest window of late
 	PartAt     time.Time     // when that began
@@ -97,7 +98,13 @@ func (x *step) know(r store.Record) {
 	if r.Seq == 0 || r.Seq < k.Seq {
 		return
 	}
-	k.Seq, k.Kind, k.Claim, k.InstanceID, k.End, k.Token = r.Seq, r.Kind, r.Claim, r.InstanceID, r.WindowEnd, r.Token
+	if r.Claim != k.Claim {
+		k.Start = time.Time{}
+	}
+	if k.Start.IsZero() && r.WindowStart.Before(r.WindowEnd) {
+		k.Start = r.WindowStart
+	}
+	k.Seq, k.Kind, k.Claim, k.InstanceID, k.Group, k.End, k.Token = r.Seq, r.Kind, r.Claim, r.InstanceID, r.Group, r.WindowEnd, r.Token
 	if length := r.WindowEnd.Sub(r.WindowStart); length >= k.Part || r.WindowStart.After(k.PartAt.Add(2*k.Part)) {
 		k.Part, k.PartAt = length, r.WindowStart
 	}
@@ -132,8 +139,8 @@ func (x *step) compare(records []store.Record) {
 	}
 	if slices.ContainsFunc(records, func(r store.Record) bool { return l.Was.at(r) && l.Was.is(r) }) {
 		v.Known, *l = l.Was, Loss{} // The read that lacked it was stale.
-		x.s.Report.found()
 	}
+	x.s.Missing.found(records)
 	k := v.Known
 	other := slices.ContainsFunc(records, func(r store.Record) bool { return k.at(r) && !k.is(r) })
 	if k.Seq != 0 && (other || len(records) == 0 || records[0].Seq < k.Seq) {
@@ -280,8 +287,7 @@ func (x *step) acceptLoss(head store.Record, over time.Time) bool {
 	}
 	if !l.Told {
 		l.Told = true
-		s.Report.Next = store.Lost{Seq: l.Was.Seq, Token: l.Was.Token, Claim: l.Was.Claim, InstanceID: l.Was.InstanceID, End: l.Was.End}.Metadata()
-		s.Report.NextAt = x.at.Local + x.at.Now.Until(over, timeline.Earliest) // Until then it may yet be that a read was stale.
+		x.reportMissing(l.Was, x.at.Local+x.at.Now.Until(over, timeline.Earliest))
 		x.note(Note{
 			What: Forgot, Slot: s.Bid.Slot, Until: over, Record: store.Record{Seq: l.Was.Seq, InstanceID: l.Was.InstanceID, Claim: l.Was.Claim},
 			Err: fmt.Errorf("record %d, of %.80q, is no longer in it, and the newest is %d: it was flushed, restored, or failed over to a copy that lacked it", l.Was.Seq, l.Was.InstanceID, head.Seq),

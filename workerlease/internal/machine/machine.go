@@ -46,8 +46,7 @@ func (m *Machine) Advance(s *State, at Moment, e Event) []Action {
 		x.take(e)
 	}
 	x.progressed()
-	s.Report.pass(at.Local)
-	x.reportLost()
+	s.pass(at.Local)
 	x.hold()
 	if x.s.Stopping {
 		x.stop()
@@ -68,7 +67,7 @@ type step struct {
 	news   bool          // the head has brought a preference
 	out    []Action
 
-	telling bool // that is the head, read to tell what came of a slot's work
+	telling *Report // what that is the head for, read to tell it; nil: it is read for something else
 }
 
 func (x *step) do(a Action) { x.out = append(x.out, a) }

@@ -30,17 +30,17 @@ type Report struct {
 	Slot     time.Time // start of the slot
 	End      time.Time // and its end
 
-	Died    int64         // it is that another worker has gone without a word, by the head of this number; else 0
 	Until   time.Duration // the local reading up to which that is tried again
 	Latest  time.Duration // and up to which it is tried at all
 	After   time.Duration // the local reading before which it isn't tried
 	Tries   int
 	Key     int64 // the lowest at which it may have been stored, or may yet be; 0: there is none
 	Looking bool  // the head is read for it
+}
 
-	Lost   bool   // it is that the store has lost a record; Claim and Slot are those of what was told before
-	Next   string // that it has, which is told after this
-	NextAt time.Duration
+// reports are all that is to be told, in that order.
+func (s *State) reports() [3]*Report {
+	return [...]*Report{&s.Report, &s.Death.Report, &s.Missing.Report}
 }
 
 // mostTelling is how long an operation may take that only tells what came of work. A worker that stops waits for
@@ -49,7 +49,17 @@ const mostTelling = 5 * time.Second
 
 // telling reports that the operation under way only tells what came of work.
 func (s *State) telling() bool {
-	return s.Report.Looking && s.Pending == ReadingHead || s.Bid.Record.Kind == store.KindOutcome && s.Pending == Appending
+	return s.lookingFor() != nil && s.Pending == ReadingHead || s.Bid.Record.Kind == store.KindOutcome && s.Pending == Appending
+}
+
+// lookingFor is what the head is read for; nil: for something else.
+func (s *State) lookingFor() *Report {
+	for _, r := range s.reports() {
+		if r.Looking {
+			return r
+		}
+	}
+	return nil
 }
 
 // outcome is what came of the work of a slot under a term, which that ends or not.
@@ -83,29 +93,14 @@ func (x *step) report(t Term, slot slots.Slot, failed, ends bool, w Work) {
 
 // reportOutcome has what came of work under a claim told, within a slot.
 func (x *step) reportOutcome(claim string, slot slots.Slot, o store.Outcome) {
-	left := max(slot.End.Sub(x.at.Now.Mid()), 0)
-	r := &x.s.Report
-	if r.Lost {
-		r.Next = r.Metadata
-	}
-	*r = Report{
-		Metadata: o.Metadata(), Claim: claim, Slot: o.SlotStart, Next: r.Next, NextAt: r.NextAt,
-		Until: x.at.Local + left, Latest: x.at.Local + left + slot.Length(),
-	}
+	x.s.Report = x.reportOf(claim, slot, o)
 }
 
-// reportLost has it told that a record is gone, once nothing else is to be told.
-func (x *step) reportLost() {
-	if r := &x.s.Report; r.Metadata == "" && r.Next != "" {
-		after := max(r.NextAt, x.at.Local+1)
-		*r = Report{Metadata: r.Next, Lost: true, Claim: r.Claim, Slot: r.Slot, After: after, Until: after + x.slotLength(), Latest: after + 2*x.slotLength()}
-	}
-}
-
-// found forgets that a record is gone, which isn't.
-func (r *Report) found() {
-	if r.Next = ""; r.Lost && r.Key == 0 {
-		r.told()
+func (f facts) reportOf(claim string, slot slots.Slot, o store.Outcome) Report {
+	left := max(slot.End.Sub(f.at.Now.Mid()), 0)
+	return Report{
+		Metadata: o.Metadata(), Claim: claim, Slot: o.SlotStart,
+		Until: f.at.Local + left, Latest: f.at.Local + left + slot.Length(),
 	}
 }
 
@@ -114,23 +109,27 @@ func (r *Report) reported(t Term, slot slots.Slot) bool {
 	return r.Claim == t.Claim && r.Slot.Equal(slot.Start)
 }
 
-// pass ends the wait for the next try once its time has come.
-func (r *Report) pass(local time.Duration) {
-	if r.After <= local {
-		r.After = 0
+// pass ends the waits for the next try whose time has come.
+func (s *State) pass(local time.Duration) {
+	for _, r := range s.reports() {
+		if r.After <= local {
+			r.After = 0
+		}
 	}
 }
 
 // tellWaits is what to wait for because of what is to be told.
-func (m *Machine) tellWaits(s *State) []Wait {
-	if r := &s.Report; r.Metadata != "" && r.After > 0 && s.Pending == Nothing && !s.Stopping {
-		return []Wait{{Local: r.After}}
+func (m *Machine) tellWaits(s *State) (w []Wait) {
+	for _, r := range s.reports() {
+		if r.Metadata != "" && r.After > 0 && s.Pending == Nothing && !s.Stopping {
+			w = append(w, Wait{Local: r.After})
+		}
 	}
-	return nil
+	return w
 }
 
 // told forgets what was to be told, but for what it was about.
-func (r *Report) told() { *r = Report{Claim: r.Claim, Slot: r.Slot, Next: r.Next, NextAt: r.NextAt} }
+func (r *Report) told() { *r = Report{Claim: r.Claim, Slot: r.Slot} }
 
 // worked takes in what came of work that closes no slot: it failed after its lease.
 func (x *step) worked(e Worked) {
@@ -162,7 +161,7 @@ func (x *step) wrote(output string) {
 
 // carried is the Metadata of a record that ends the term of a claim.
 func (f facts) carried(claim string) string {
-	if f.s.Report.Claim != claim || f.s.Report.Lost {
+	if f.s.Report.Claim != claim {
 		return ""
 	}
 	return f.s.Report.Metadata
@@ -170,14 +169,23 @@ func (f facts) carried(claim string) string {
 
 // tells reports that the head is to be read for the sake of what is to be told.
 func (f facts) tells() bool {
-	return f.tellable() && f.s.Bid.Stage == Aiming && f.room(ReadingHead, Appending)
+	return f.tellable() != nil && f.s.Bid.Stage == Aiming && f.room(ReadingHead, Appending)
 }
 
-// tellable reports that something is to be told now, and nothing else is appended that tells it.
-func (f facts) tellable() bool {
-	r := &f.s.Report
+// tellable is what is to be told now, while nothing else is appended that tells it; nil: nothing is.
+func (f facts) tellable() *Report {
+	for _, r := range f.s.reports() {
+		if f.open(r) && r.After == 0 && !f.closes(r.Claim) {
+			return r
+		}
+	}
+	return nil
+}
+
+// open reports that something is yet to be told, and it isn't too late for that.
+func (f facts) open(r *Report) bool {
 	late := f.at.Local >= r.Latest || f.at.Local >= r.Until && r.Tries > 0
-	return r.Metadata != "" && r.After == 0 && !late && !f.closes(r.Claim)
+	return r.Metadata != "" && !late
 }
 
 // closes reports that a record is to come that ends the term of a claim.
@@ -203,15 +211,14 @@ func (f facts) room(ops ...Op) bool {
 }
 
 // look reads the head, to tell something by the record after it.
-func (x *step) look() {
-	x.try()
-	x.s.Report.Looking = true
+func (x *step) look(r *Report) {
+	x.try(r)
+	r.Looking = true
 	x.readHead()
 }
 
 // try counts a try to tell something, and puts the next one off.
-func (x *step) try() {
-	r := &x.s.Report
+func (x *step) try(r *Report) {
 	wait := min(x.m.MinBackoff<<min(r.Tries, 10), x.m.MaxBackoff, max(x.slotLength()/8, 10*time.Millisecond))
 	wait -= time.Duration(float64(wait/2) * x.fraction())
 	r.Tries++
@@ -227,15 +234,15 @@ func (x *step) lookedInVain(err error) {
 
 // untold gives up what a worker that stops has tried to tell: it tries once.
 func (x *step) untold() {
-	if x.s.Stopping {
-		x.s.Report.told()
+	if s := x.s; s.Stopping && (s.Report.Tries > 0 || s.Death.Tries > 0) {
+		s.Report.told()
+		s.Death.told()
 	}
 }
 
 // tell prepares the record that tells what came of the work of a slot, and reports whether there is one.
 // Below are the records below the head, newest first, as far as they were read.
-func (x *step) tell(head store.Record, below []store.Record) bool {
-	r := &x.s.Report
+func (x *step) tell(r *Report, head store.Record, below []store.Record) bool {
 	oldest := head
 	if len(below) > 0 {
 		oldest = below[len(below)-1]
@@ -243,8 +250,8 @@ func (x *step) tell(head store.Record, below []store.Record) bool {
 	switch {
 	case r.Metadata == "" || head.Seq == 0 || !x.at.Now.Known():
 		return false
-	case r.mayLand(head, below), r.Died != 0 && r.Died+1 < oldest.Seq:
-		r.told() // It may stand further down, as may the release of one who was taken for dead.
+	case r.mayLand(head, below), r == &x.s.Death.Report && x.s.Death.Seq+1 < oldest.Seq, r == &x.s.Missing.Report && x.s.Missing.Was.Seq < oldest.Seq:
+		r.told() // It may stand further down, as may what one has released who was taken for dead, or what is said to be gone.
 		return false
 	case head.Seq+1 < r.Key:
 		return false // The read was stale, or the store has lost records: it may land above this head yet.
@@ -266,26 +273,15 @@ func (r *Report) mayLand(head store.Record, below []store.Record) bool {
 
 // recount takes in that what is to be told was told by an append of unknown outcome: it is among the newest records.
 func (x *step) recount(head store.Record, below []store.Record) {
-	r := &x.s.Report
-	if r.in(head) || slices.ContainsFunc(below, r.in) {
-		r.told()
-		x.moveUp(head)
+	for _, r := range x.s.reports() {
+		if r.in(head) || slices.ContainsFunc(below, r.in) {
+			r.told()
+			x.moveUp(head)
+		}
 	}
-	if r.Died != 0 && (r.lives(head) || slices.ContainsFunc(below, r.lives)) {
-		r.told()
+	if d := &x.s.Death; d.lives(head) || slices.ContainsFunc(below, d.lives) {
+		d.told()
 	}
-}
-
-// lives reports that a record shows that the worker which is to be told dead lives: it has released its term, or said what came of
-// its work, meanwhile.
-func (r *Report) lives(by store.Record) bool {
-	if by.Seq <= r.Died {
-		return false
-	}
-	of, _ := store.Record{Kind: store.KindOutcome, Metadata: r.Metadata}.Outcome()
-	o, tells := by.Outcome()
-	said := tells && o.InstanceID == of.InstanceID && o.Attempt == of.Attempt && o.SlotStart.Equal(of.SlotStart)
-	return said || by.Kind == store.KindRelease && by.Claim == r.Claim
 }
 
 // outcomeSent takes in the reply to the append of a record that tells an outcome alone. Nothing else waits
@@ -293,7 +289,7 @@ func (r *Report) lives(by store.Record) bool {
 // twice to different keys: the earlier one can be stored only at its own, and that is looked at first.
 func (x *step) outcomeSent(o Outcome, e Appended) {
 	s := x.s
-	r, sent := &s.Report, s.Bid.Record
+	sent := s.Bid.Record
 	switch o {
 	case Landed:
 		s.Retries.over()
@@ -301,17 +297,15 @@ func (x *step) outcomeSent(o Outcome, e Appended) {
 		return
 	case Taken:
 		x.note(Note{What: Conflict, Slot: s.Bid.Slot, Record: sent, Err: e.Err})
-		r.sent(sent) // A driver may have sent it twice.
+		s.sent(sent) // A driver may have sent it twice.
 	case OutcomeUnknown:
 		x.note(Note{What: Unknown, Slot: s.Bid.Slot, Record: sent, Err: e.Err})
-		r.sent(sent)
+		s.sent(sent)
 	case NotStored, Unfounded:
 		x.note(Note{What: Failed, Op: Appending, Err: e.Err})
 	case Refused:
 		x.note(Note{What: Failed, Op: Appending, Err: e.Err})
-		if r.in(sent) {
-			r.told()
-		}
+		s.told(sent)
 	}
 	x.aimAgain()
 	x.untold()
@@ -323,18 +317,27 @@ func (r *Report) in(record store.Record) bool {
 }
 
 // sent notes that a record may have been stored, or may yet be.
-func (r *Report) sent(record store.Record) {
-	if r.in(record) && (r.Key == 0 || record.Seq < r.Key) {
-		r.Key = record.Seq
+func (s *State) sent(record store.Record) {
+	for _, r := range s.reports() {
+		if r.in(record) && (r.Key == 0 || record.Seq < r.Key) {
+			r.Key = record.Seq
+		}
+	}
+}
+
+// told forgets what a record tells.
+func (s *State) told(record store.Record) {
+	for _, r := range s.reports() {
+		if r.in(record) {
+			r.told()
+		}
 	}
 }
 
 // outcomeStored takes in that a record which tells an outcome alone is in the ledger. Another may be to be told
 // by now. What was stored long after the head was read may lie at a key that was trimmed meanwhile.
 func (x *step) outcomeStored(r store.Record) {
-	if x.s.Report.in(r) {
-		x.s.Report.told()
-	}
+	x.s.told(r)
 	if x.at.Local-x.s.View.HeadReadAt.Local <= x.m.Rules.ClaimAge {
 		x.observeRecord(r)
 		x.moveUp(r)
@@ -360,10 +363,11 @@ func (x *step) aimAgain() {
 // lastWord begins the one try of a worker that stops to tell what has failed, unless it has tried before, and
 // reports whether it does.
 func (x *step) lastWord() bool {
-	r := &x.s.Report
-	if r.Metadata == "" || r.Tries > 0 || x.backingOff() {
-		return false
+	for _, r := range []*Report{&x.s.Report, &x.s.Death.Report} {
+		if r.Metadata != "" && r.Tries == 0 && !x.backingOff() {
+			x.look(r)
+			return true
+		}
 	}
-	x.look()
-	return true
+	return false
 }

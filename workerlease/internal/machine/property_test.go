@@ -227,6 +227,9 @@ func befall(t *rapid.T, c machine.Config) {
 			if w.op == nil || rapid.Bool().Draw(t, "seen") {
 				happen(machine.Wake{})
 			}
+		case what == 23 && rapid.IntRange(0, 3).Draw(t, "loses") == 0:
+			from := w.top() - rapid.Int64Range(0, 4).Draw(t, "lost")
+			maps.DeleteFunc(w.ledger, func(seq int64, _ store.Record) bool { return seq > 0 && seq >= from })
 		case what == 23:
 			happen(stray(t, w))
 		case what == 24 && !w.live:

@@ -19,6 +19,8 @@ type State struct {
 	Trips   Trips   // how long ledger operations take
 	Closing Closing // what is to be recorded of a slot whose work has ended
 	Report  Report  // and what came of that
+	Death   Death   // what is to be told of an attempt of another worker
+	Missing Missing // what is to be told of a record that is gone
 	Upkeep  Upkeep  // trimming
 	Hint    Hint    // that the head may be another one
 

@@ -135,7 +135,7 @@ func (x *step) surrender(head store.Record, below []store.Record, obeyed bool) {
 		s.Bid.Stage = Aiming
 		if obeyed && s.Report.Metadata != "" {
 			s.Report.Tries++
-			x.tell(head, below)
+			x.tell(&s.Report, head, below)
 		}
 		return
 	}

@@ -1,0 +1,68 @@
+package verify_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/slotlease/slotlease/internal/recordtest"
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/workerlease/verify"
+)
+
+// What a store has lost is a warning, and a fault if another had a lease meanwhile, whenever that was granted.
+func TestALeaseBesideOneThatWasLostIsAFault(t *testing.T) {
+	minutes := recordtest.Minutes
+	below := recordtest.Grant(1, 0, "a")
+	lost := store.Lost{Seq: 2, Token: minutes(5).UnixMilli(), Claim: "lost", InstanceID: "b", End: minutes(10)}
+	tells := func(grant store.Record, seq int64, l store.Lost) store.Record {
+		r := recordtest.Told(grant, seq, store.Outcome{})
+		r.Metadata = l.Metadata()
+		return r
+	}
+	says := func(grant store.Record, seq int64) store.Record { return tells(grant, seq, lost) }
+	beside, after := recordtest.Grant(2, 1, "c"), recordtest.Grant(2, 2, "c")
+	later := recordtest.Grant(3, 1, "c")
+	own := beside
+	own.Claim, own.Token = lost.Claim, lost.Token
+	a := recordtest.Part(1, recordtest.Grant(1, 1, "a"), 5, 7)
+	c := recordtest.Part(3, later, 6, 10)
+	c.Token = minutes(6).UnixMilli() + 1
+	operator := recordtest.Part(2, a, 6, 6)
+	operator.Kind, operator.Claim, operator.InstanceID, operator.Token = store.KindOverride, "op", "op", minutes(6).UnixMilli()
+	ofA := lost
+	ofA.Token, ofA.Claim, ofA.InstanceID, ofA.End = a.Token, a.Claim, "a", minutes(9)
+	isA := ofA
+	isA.Seq, isA.End = 1, a.WindowEnd
+	short, ahead, kin := lost, lost, lost
+	short.End, ahead.Start, kin.Group = minutes(7.5), minutes(9), "eu"
+	ofKin := beside
+	ofKin.Group = "eu"
+	for name, c := range map[string]struct {
+		records []store.Record
+		want    []string
+	}{
+		"another had it already":   {[]store.Record{below, beside, says(beside, 3)}, []string{"fault granted-beside-lost 2", "warning records-lost 3"}},
+		"another gets it yet":      {[]store.Record{below, says(below, 2), later}, []string{"warning records-lost 2", "fault granted-beside-lost 3"}},
+		"two have noticed":         {[]store.Record{below, beside, says(beside, 3), says(beside, 4)}, []string{"fault granted-beside-lost 2", "warning records-lost 3"}},
+		"only after that":          {[]store.Record{below, after, says(after, 3)}, []string{"warning records-lost 3"}},
+		"it was appended again":    {[]store.Record{below, own, says(own, 3)}, []string{"warning records-lost 3"}},
+		"its holder has released":  {[]store.Record{a, recordtest.Release(a, 2, minutes(6)), c, tells(c, 4, ofA)}, []string{"warning records-lost 4"}},
+		"its holder releases yet":  {[]store.Record{a, tells(a, 2, ofA), recordtest.Release(a, 3, minutes(6)), recordtest.Part(4, c, 6, 10)}, []string{"warning records-lost 2"}},
+		"an operator has ended it": {[]store.Record{a, operator, c, tells(c, 4, ofA)}, []string{"note override 2", "warning records-lost 4"}},
+		"it is there":              {[]store.Record{a, tells(a, 2, isA)}, []string{}},
+		"a lease was extended":     {[]store.Record{a, recordtest.Part(2, a, 7, 9), tells(recordtest.Part(2, a, 7, 9), 3, lost)}, []string{"fault granted-beside-lost 2", "warning records-lost 3"}},
+		"a lease is extended yet":  {[]store.Record{a, tells(a, 2, lost), recordtest.Part(3, a, 7, 9)}, []string{"warning records-lost 2", "fault granted-beside-lost 3"}},
+		"one extension of two":     {[]store.Record{a, recordtest.Part(2, a, 7, 8), recordtest.Part(3, a, 8, 10), tells(recordtest.Part(3, a, 8, 10), 4, short)}, []string{"fault granted-beside-lost 2", "warning records-lost 4"}},
+		"it was granted ahead":     {[]store.Record{a, recordtest.Part(2, a, 7, 9), tells(recordtest.Part(2, a, 7, 9), 3, ahead)}, []string{"warning records-lost 3"}},
+		"another of its group":     {[]store.Record{below, ofKin, tells(ofKin, 3, kin)}, []string{"warning records-lost 3"}},
+		"nobody gets it":           {[]store.Record{below, says(below, 2)}, []string{"warning records-lost 2"}},
+	} {
+		got := slices.DeleteFunc(found(c.records, minutes(16)), func(text string) bool { return strings.Contains(text, string(verify.MissedSlots)) })
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s: (-want +got)\n%s", name, diff)
+		}
+	}
+}
