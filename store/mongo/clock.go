@@ -75,14 +75,24 @@ func (l *Ledger) hello(ctx context.Context) (greeting, error) {
 	return l.helloOf(ctx, readpref.Primary())
 }
 
-// secondTry is after how long a member is asked again that was the primary until a moment ago: the driver looks at the members again
-// after half a second at the soonest.
+// secondTry is after how long a member is asked again that was the primary until a moment ago. The driver looks at the members again
+// half a second after its last look at the soonest. A server that reports changes (streaming) has shown its step-down by then. Where
+// the driver polls instead, it may look only after heartbeatFrequencyMS (10 s): then the same member answers, and the caller gets
+// its error.
 const secondTry = 600 * time.Millisecond
 
 // another waits for the driver to learn that another member has become the primary, as at an ordered step-down, and reports that it is
-// to be asked once more. If that is known by then, nobody need hear of it.
+// to be asked once more. If the driver knows it by then, the operation succeeds as if there had been no step-down.
+//
+// It doesn't wait if the deadline leaves less time for the question than for the wait: the error that there is no primary says more
+// than one of a deadline. Nor does it wait without a deadline: a clock that stands would never end the wait.
 func (l *Ledger) another(ctx context.Context, g greeting) bool {
 	if !g.member || l.direct() {
+		return false
+	}
+	// The deadline may be by another clock. In the worst case the wait ends with the context.
+	deadline, ok := callers(ctx).Deadline()
+	if !ok || deadline.Sub(l.fitness.clock.Now()) < 2*secondTry {
 		return false
 	}
 	timer := l.fitness.clock.Timer(secondTry)
@@ -167,8 +177,8 @@ func greet(addr string, raw bson.Raw) (greeting, error) {
 // the collection exists, the error is store.ErrMissing.
 //
 // Stamp.History is the collection's UUID, as of the last look at it: once an hour, and after a change stream that says that
-// it was dropped. It has another end since a primary of a replica set was behind what one had shown before (lastWrite.opTime), as
-// one that was restored from a snapshot is.
+// it was dropped. Its suffix changes when a primary of a replica set is behind what an earlier one had shown (lastWrite.opTime), as one
+// that was restored from a snapshot is.
 func (l *Ledger) Now(ctx context.Context) (store.Stamp, error) {
 	s, err := run(ctx, l, "now", "", l.now)
 	if s.History = l.fitness.history(); s.History != "" {

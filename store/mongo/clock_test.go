@@ -1,11 +1,13 @@
 package mongo
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/benbjohnson/clock"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/slotlease/slotlease/store"
@@ -144,6 +146,58 @@ func TestAPrimaryThatHasJustSteppedDownIsAskedOnceMore(t *testing.T) {
 		if f.steps.Load() > 0 {
 			t.Errorf("%s() has asked nobody", name)
 		}
+	}
+}
+
+// The error that there is no primary says more than that of a deadline, and a clock that stands ends no wait.
+func TestNobodyWaitsForAnotherPrimaryWithoutTimeForIt(t *testing.T) {
+	t.Parallel()
+	mock := clock.NewMock()
+	mock.Set(time.Now().Add(24 * time.Hour)) // The driver goes by the real clock, and has time.
+	f := serve(t, &fakeServer{})
+	f.greet(member(f.addr))
+	for name, within := range map[string]time.Duration{
+		"less time than the wait":        secondTry - time.Millisecond,
+		"no time after the wait":         secondTry + time.Millisecond,
+		"less time after it than for it": 2*secondTry - time.Millisecond,
+		"no deadline":                    0,
+	} {
+		for what, call := range map[string]func(ctx context.Context, l *Ledger) error{
+			"Tail": func(ctx context.Context, l *Ledger) error { _, _, err := l.Tail(ctx, "job", 1); return err },
+			"Now":  func(ctx context.Context, l *Ledger) error { _, err := l.Now(ctx); return err },
+		} {
+			ctx, cancel := context.WithCancel(t.Context())
+			if within > 0 {
+				ctx, cancel = context.WithDeadline(t.Context(), mock.Now().Add(within))
+			}
+			stop := time.AfterFunc(patience, cancel) // The clock stands.
+			l := f.open(Options{URI: "mongodb://" + f.addr + "/?replicaSet=rs0", Clock: mock})
+			f.steps.Store(2)
+			if err := call(ctx, l); err == nil || !strings.Contains(err.Error(), "is not the primary: wait for the election of another") {
+				t.Errorf("%s() with %s = %v, want that the server is not the primary", what, name, err)
+			}
+			if n := f.steps.Load(); n != 1 {
+				t.Errorf("%s() with %s has asked the member %d times, want 1", what, name, 2-n)
+			}
+			if ctx.Err() != nil {
+				t.Errorf("%s() with %s has waited until its context ended", what, name)
+			}
+			stop.Stop()
+			cancel()
+		}
+	}
+}
+
+func TestAWaitForAnotherPrimaryEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	f := serve(t, &fakeServer{})
+	f.greet(member(f.addr))
+	l := f.open(Options{URI: "mongodb://" + f.addr + "/?replicaSet=rs0", Clock: clock.NewMock()}) // It stands.
+	f.steps.Store(2)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if _, err := l.Now(ctx); err == nil || ctx.Err() == nil {
+		t.Errorf("Now() by a clock that stands = %v, with its context %v, want an error at the end of that", err, ctx.Err())
 	}
 }
 

@@ -20,9 +20,12 @@ func (k *link) asking() command {
 }
 
 // exchange sends commands to a server that says that it is the primary, and returns their replies and its time. A command may have
-// failed by itself, which is the error of its reply.
-func (l *Ledger) exchange(ctx context.Context, commands ...command) (replies []*goredis.Cmd, stamp store.Stamp, err error) {
-	err = l.on(ctx, func(k *link) (bool, error) {
+// failed by itself, which is the error of its reply. After an error there are no replies: those of an attempt at another server
+// would pass for this one's.
+func (l *Ledger) exchange(ctx context.Context, commands ...command) ([]*goredis.Cmd, store.Stamp, error) {
+	var replies []*goredis.Cmd
+	var stamp store.Stamp
+	err := l.on(ctx, func(k *link) (bool, error) {
 		sent := l.clock.Now()
 		got, err := k.ask(ctx, append([]command{k.asking()}, commands...)...)
 		if err != nil {
@@ -40,7 +43,10 @@ func (l *Ledger) exchange(ctx context.Context, commands ...command) (replies []*
 		}
 		return true, nil
 	})
-	return replies, stamp, err
+	if err != nil {
+		return nil, store.Stamp{}, err
+	}
+	return replies, stamp, nil
 }
 
 // identify reads the reply to asking, which was sent at a time: that of a server that is the primary.

@@ -34,6 +34,9 @@
 // score, and a document of more than 8 MiB, are a record with a Defect. A reply of more than 32 MiB is broken off, and asked
 // for in smaller parts. A single member that is larger is an error that names its key.
 //
+// A roster that is larger is read field by field, without what is too large for a presence. If that fails, too, or the key has another
+// type, the error names the key. A list of all worker types lacks that one then, and [Ledger.Warning] says so.
+//
 // # Appends and reads
 //
 // An append is one Lua script, during which no other command runs. It looks whether the Seq has a member, and adds the record
@@ -119,8 +122,8 @@
 //
 // leasectl init --print, or [Ledger.InitScript], has the ACL of a worker, and no more. It takes +client|setname besides for the
 // program's name in CLIENT LIST, and +config|get for all that [Ledger.Durability] can say. Such a user can still rewrite records by
-// ZADD. Without +zremrangebyrank nothing is trimmed; without +publish and the channel nobody gets hints. People who look
-// (Options.ReadOnly) need no command that writes.
+// ZADD. Without +zremrangebyrank nothing is trimmed; without +publish and the channel nobody gets hints; without +hkeys, +hstrlen and
+// +hmget a roster that is larger than a reply can't be read. People who look (Options.ReadOnly) need no command that writes.
 //
 // # Errors
 //

@@ -9,7 +9,8 @@ import (
 )
 
 // Warning says what could lose acknowledged records although the server is used, as of the last check, which is made
-// at the first use and again every 10 min; it is empty if there is nothing. It asks nobody.
+// at the first use and again every 10 min, and which rosters the newest list of all presences lacks; it is empty if there is nothing.
+// It asks nobody.
 func (l *Ledger) Warning() string {
 	s := l.known.Load()
 	if s == nil {
@@ -23,6 +24,13 @@ func (l *Ledger) Warning() string {
 	}
 	if why := l.exceeds(); why != "" {
 		all = append(all, why+": "+storekit.SetClocks)
+	}
+	if left := l.leftOut.Load(); left != nil && len(*left) > 0 {
+		text := "a worker type's presences can't be listed: "
+		if n := len(*left); n > 1 {
+			text = fmt.Sprintf("the presences of %d worker types can't be listed, such as: ", n)
+		}
+		all = append(all, text+(*left)[0].text)
 	}
 	return strings.Join(all, "; ")
 }

@@ -53,6 +53,8 @@ type Ledger struct {
 	splitSince atomic.Pointer[time.Time]
 	// primarySeen: a server was found fit that is the primary, so that one which isn't has just been replaced.
 	primarySeen atomic.Bool
+	// leftOut are the rosters that the newest list of all presences lacks.
+	leftOut atomic.Pointer[[]unreadable]
 	// known is what the newest check has found.
 	known atomic.Pointer[server]
 }

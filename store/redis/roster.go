@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 
+	goredis "github.com/redis/go-redis/v9"
+
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/storekit"
 )
@@ -83,7 +85,8 @@ func (l *Ledger) write(ctx context.Context, op, key string, commands ...command)
 // rostersAtATime is how many are read at once; fewer, if their reply is larger than it may be.
 const rostersAtATime = 20
 
-// Presences lists the presences of a worker type, or of all.
+// Presences lists the presences of a worker type, or of all. A roster that another program has spoiled is an error with its key. In a
+// list of all, it is left out instead, and Warning names it: it hides no other.
 func (l *Ledger) Presences(ctx context.Context, workerType string) ([]store.Presence, error) {
 	if workerType != "" {
 		if err := store.CheckWorkerType(workerType); err != nil {
@@ -96,39 +99,75 @@ func (l *Ledger) Presences(ctx context.Context, workerType string) ([]store.Pres
 			if names, err = l.members(ctx, l.names.rosters()); err != nil {
 				return nil, err
 			}
+			names = slices.DeleteFunc(names, func(name string) bool { return store.CheckWorkerType(name) != nil })
 		}
-		for most := rostersAtATime; len(names) > 0; most = min(most+1, rostersAtATime) {
-			some := names[:min(most, len(names))]
-			var asked []command
-			for _, name := range some {
-				asked = append(asked, command{"HGETALL", l.names.roster(name)})
-			}
-			replies, _, err := l.exchange(ctx, asked...)
-			switch {
-			case errors.Is(err, errTooMuch) && len(some) > 1:
-				most = len(some)/2 - 1
-				continue
-			case errors.Is(err, errTooMuch):
-				fields, err := l.smallFields(ctx, some[0])
-				if err != nil {
-					return nil, fmt.Errorf("%s: %w", l.names.roster(some[0]), err)
-				}
-				all = append(all, presencesIn(some[0], fields)...)
-			case err != nil:
-				return nil, err
-			}
-			names = names[len(some):]
-			for i, r := range replies {
-				fields, err := r.StringSlice()
-				if err != nil {
-					return nil, err
-				}
-				all = append(all, presencesIn(some[i], fields)...)
-			}
+		all, left, err := l.present(ctx, names)
+		switch {
+		case err != nil:
+			return nil, err
+		case workerType == "":
+			l.leftOut.Store(&left)
+		case len(left) > 0:
+			return nil, left[0]
 		}
 		slices.SortFunc(all, store.ComparePresences)
 		return all, nil
 	})
+}
+
+// unreadable is the error of a roster that can't be read although others can. It names the key, and says what to do.
+type unreadable struct {
+	text string
+	is   error
+}
+
+func (e unreadable) Error() string { return e.text }
+func (e unreadable) Unwrap() error { return e.is }
+
+// present reads the rosters of worker types, and says which can't be read.
+func (l *Ledger) present(ctx context.Context, names []string) (all []store.Presence, left []unreadable, err error) {
+	for most := rostersAtATime; len(names) > 0; most = min(most+1, rostersAtATime) {
+		some := names[:min(most, len(names))]
+		var asked []command
+		for _, name := range some {
+			asked = append(asked, command{"HGETALL", l.names.roster(name)})
+		}
+		replies, _, err := l.exchange(ctx, asked...)
+		tooMuch := errors.Is(err, errTooMuch)
+		switch {
+		case tooMuch && len(some) > 1:
+			most = len(some)/2 - 1
+			continue
+		case err != nil && !tooMuch:
+			return nil, nil, err
+		}
+		names = names[len(some):]
+		for i, name := range some {
+			var found []store.Presence
+			if tooMuch {
+				found, err = l.inParts(ctx, name)
+			} else {
+				found, err = l.inOne(name, replies[i])
+			}
+			if bad, is := errors.AsType[unreadable](err); is {
+				left = append(left, bad)
+			} else if err != nil {
+				return nil, nil, err
+			}
+			all = append(all, found...)
+		}
+	}
+	return all, left, nil
+}
+
+// inOne reads the roster of a worker type from one reply.
+func (l *Ledger) inOne(workerType string, reply *goredis.Cmd) ([]store.Presence, error) {
+	fields, err := reply.StringSlice()
+	if isCode(err, "WRONGTYPE") {
+		key := l.names.roster(workerType)
+		return nil, unreadable{key + " is no hash: another program has made it, remove it by DEL " + key, store.ErrRefused}
+	}
+	return presencesIn(workerType, fields), err
 }
 
 // presencesIn are the presences of a worker type in fields and their values.
@@ -144,49 +183,74 @@ func presencesIn(workerType string, fields []string) (all []store.Presence) {
 // fieldsAtATime are so few that a reply holds them, each as large as a presence may be.
 const fieldsAtATime = mostReply / storekit.MaxPresence / 2
 
-// smallFields are the fields, and their values, of a roster that is larger than a reply may be, without those that are too large for a
-// presence: another program has made them.
-func (l *Ledger) smallFields(ctx context.Context, workerType string) (fields []string, err error) {
+// inParts reads a roster that is larger than a reply may be: another program has written there. What is too large for a presence isn't
+// read, and of the rest no more is kept than the presences.
+func (l *Ledger) inParts(ctx context.Context, workerType string) (all []store.Presence, err error) {
 	key := l.names.roster(workerType)
+	defer func() {
+		text := fmt.Sprintf("%s: %v by DEL %[1]s, after which workers enter themselves again", key, errTooMuch)
+		switch {
+		case isCode(err, "NOPERM"):
+			err = unreadable{text + "; or grant +hkeys +hstrlen +hmget, with which it is read in parts", errTooMuch}
+		case errors.Is(err, errTooMuch):
+			err = unreadable{text, errTooMuch}
+		}
+	}()
+	ids, err := l.idsIn(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	for some := range slices.Chunk(ids, fieldsAtATime) {
+		fields, err := l.smallFields(ctx, key, some)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, presencesIn(workerType, fields)...)
+	}
+	return all, nil
+}
+
+// idsIn are the fields of a roster that may be those of presences.
+func (l *Ledger) idsIn(ctx context.Context, key string) ([]string, error) {
 	replies, _, err := l.exchange(ctx, command{"HKEYS", key})
 	if err != nil {
 		return nil, err
 	}
 	ids, err := replies[0].StringSlice()
+	return slices.DeleteFunc(ids, func(id string) bool { return !store.IsPresenceID(id) }), err
+}
+
+// smallFields are those of some fields, with their values, that aren't too large for a presence.
+func (l *Ledger) smallFields(ctx context.Context, key string, some []string) (fields []string, err error) {
+	var lengths []command
+	for _, id := range some {
+		lengths = append(lengths, command{"HSTRLEN", key, id})
+	}
+	replies, _, err := l.exchange(ctx, lengths...)
 	if err != nil {
 		return nil, err
 	}
-	for some := range slices.Chunk(slices.DeleteFunc(ids, func(id string) bool { return !store.IsPresenceID(id) }), fieldsAtATime) {
-		var lengths []command
-		for _, id := range some {
-			lengths = append(lengths, command{"HSTRLEN", key, id})
-		}
-		if replies, _, err = l.exchange(ctx, lengths...); err != nil {
-			return nil, err
-		}
-		values := command{"HMGET", key}
-		for i, r := range replies {
-			if n, err := r.Int64(); err != nil {
-				return nil, err
-			} else if n <= storekit.MaxPresence {
-				values = append(values, some[i])
-			}
-		}
-		if len(values) == 2 {
-			continue
-		}
-		if replies, _, err = l.exchange(ctx, values); err != nil {
-			return nil, err
-		}
-		got, err := replies[0].Slice()
+	values := command{"HMGET", key}
+	for i, r := range replies {
+		n, err := r.Int64()
 		if err != nil {
 			return nil, err
 		}
-		for i, value := range got {
-			if text, is := value.(string); is { // else it has left meanwhile
-				fields = append(fields, fmt.Sprint(values[i+2]), text)
-			}
+		if n <= storekit.MaxPresence {
+			values = append(values, some[i])
 		}
 	}
-	return fields, nil
+	if len(values) == 2 {
+		return nil, nil
+	}
+	if replies, _, err = l.exchange(ctx, values); err != nil {
+		return nil, err
+	}
+	got, err := replies[0].Slice()
+	for i, value := range got {
+		if text, is := value.(string); is { // else it has left meanwhile
+			fields = append(fields, fmt.Sprint(values[i+2]), text)
+		}
+	}
+	return fields, err
 }
