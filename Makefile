@@ -143,9 +143,11 @@ overrun: ## Run jobs that take 1.3 and 5 times their slots: make overrun TRIES=4
 escapes: ## End commands whose processes try to escape, as root: make escapes TRIES=200 STORE=sqlite
 	cd internal/chaos && $(GO) run . -scenario escapes -tries $(or $(TRIES),200) -store $(or $(STORE),sqlite) -seed $(or $(SEED),0)
 
+# go test passes if no test has the name.
 .PHONY: failovers
 failovers: ## Fail servers over while workers work: make failovers TIMES=24 STORE=postgres, mysql, redis or etcd
-	cd store/$(or $(STORE),postgres) && SLOTLEASE_FAILOVERS=$(or $(TIMES),24) REQUIRE_STORES=postgres,mariadb,redis,etcd $(GO) test -count=1 -timeout 2h -parallel 6 -v -run '^TestFailovers$$' .
+	@cd store/$(or $(STORE),postgres) && $(GO) test -list '^TestFailovers$$' . | grep -qx TestFailovers || { echo 'store/$(or $(STORE),postgres) has no TestFailovers' >&2; exit 1; }
+	cd store/$(or $(STORE),postgres) && SLOTLEASE_FAILOVERS='$(or $(TIMES),24)' REQUIRE_STORES=postgres,mariadb,redis,etcd $(GO) test -count=1 -timeout 2h -parallel 6 -v -run '^TestFailovers$$' .
 
 # SLOTLEASE_CRON is how much the tests of leasectl cron show, where they are to show more than beside other tests.
 .PHONY: cron cron-debian cron-figures

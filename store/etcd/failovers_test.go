@@ -36,10 +36,10 @@ func TestFailovers(t *testing.T) {
 	})
 }
 
-// leader is the member that leads.
+// leader is the member that leads, once they have elected one.
 func leader(t *testing.T, members []*etcdpeer.Server) *etcdpeer.Server {
 	t.Helper()
-	for {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
 		for _, m := range members {
 			c, err := clientv3.New(clientv3.Config{Endpoints: []string{m.Addr()}})
 			if err != nil {
@@ -52,4 +52,6 @@ func leader(t *testing.T, members []*etcdpeer.Server) *etcdpeer.Server {
 			}
 		}
 	}
+	t.Fatal("no member leads for a minute")
+	return nil
 }
