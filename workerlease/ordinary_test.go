@@ -2,6 +2,7 @@ package workerlease_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -137,21 +138,29 @@ func TestANightlyJobWhoseWorkerIsKilledInMidRunIsTriedAgainByTheOneThatIsRestart
 // The first night was done or not, or there was none: at 14:00, nothing is due. A slot that nobody began is told by whoever comes
 // next, once.
 func TestANightlyJobThatIsDeployedByDayWaitsForTheNight(t *testing.T) {
-	for name, there := range map[string]bool{"never deployed": false, "not there that night": true} {
+	for name, before := range map[string]func(context.Context, workerlease.Lease, int) error{
+		"never deployed":       nil,
+		"not there that night": heeds(time.Minute),
+		"failed when it began": func(context.Context, workerlease.Lease, int) error { return errors.New("no report") },
+	} {
 		bubble(t, name, func(t *testing.T) {
 			ledger := memory.New(memory.Options{})
-			j := &job{do: heeds(time.Minute)}
+			j, there := &job{do: before}, before != nil
 			if there {
 				first := start(t, setup{asGiven: true, ledger: ledger.Handle(), Options: nightly("first"), task: j.run})
 				at(3 * time.Hour)
 				first.stop(t)
 			}
+			j.do = heeds(time.Minute)
 			at(night + 12*time.Hour)
 			var all []*worker
 			for range 3 { // one after the other, as a deployment that is repeated
 				w := start(t, setup{asGiven: true, ledger: ledger.Handle(), Options: nightly("by day"), task: j.run})
 				all = append(all, w)
 				at(time.Since(t0) + 10*time.Minute)
+				if s := w.Status(); s.Due.Before(s.StoreTime) != there {
+					t.Errorf("at %v the job is due at %v, want it overdue: %v", s.StoreTime, s.Due, there)
+				}
 				w.stop(t)
 			}
 			all = append(all, start(t, setup{asGiven: true, ledger: ledger.Handle(), Options: nightly("by day"), task: j.run}))

@@ -78,8 +78,8 @@ type Status struct {
 	// DoneUntil is the end of the newest slot of this worker's schedule whose job is done, in store
 	// time, as far as it knows; zero if none is.
 	DoneUntil time.Time `json:",omitzero"`
-	// Due is up to when the next slot after that, or the first one of this worker if none is done, may begin, in store time.
-	// While a holder is known it is the end of that slot at least. Once it has passed, the job hasn't been done for
+	// Due is up to when the next slot after that may begin, in store time; if none is done, the one that was tried last before this
+	// worker came, or its own first one. While a holder is known it is the end of that slot at least. Once it has passed, the job hasn't been done for
 	// longer than its schedule allows. Zero without a Job, or if it isn't known.
 	Due time.Time `json:",omitzero"`
 
@@ -185,12 +185,13 @@ type progress struct {
 	won, contending                   slots.Slot
 	failures, allocated, lost, missed int
 	failed, skipped, givenUp          int
-	first                             slots.Slot // the first one that the worker contended for
+	first                             slots.Slot // the first one that the worker could begin in time
 	effective                         int
 	lastError, ineligible             error
 	orders                            string
 	charges                           Charges
 	doneUntil                         time.Time
+	tried                             time.Time // start of the slot that was attempted last
 	mismatch                          machine.Mismatched
 }
 
@@ -276,6 +277,9 @@ func (o obstacles) text(now time.Time, uncertainty time.Duration, why string) st
 // dueBy is Status.Due.
 func (w *WorkerLease) dueBy(p progress) time.Time {
 	slot := p.first
+	if tried := w.options.Schedule.At(p.tried); !p.tried.IsZero() && tried.Start.Before(slot.Start) {
+		slot = tried
+	}
 	if !p.doneUntil.IsZero() {
 		if slot = w.options.Schedule.At(p.doneUntil); slot.Start.Before(p.doneUntil) {
 			slot = w.options.Schedule.Next(slot.Start)
@@ -302,8 +306,14 @@ func (w *WorkerLease) publish(latest time.Time) {
 	holding := h != nil && !s.Hold.Held.IsZero() && h.term.Load().Claim == s.Hold.Held.Claim
 	p.running, p.overrunning = s.Hold.Running, s.Hold.Running && s.Hold.Held.IsZero() && s.Hold.Overran
 	p.doneUntil = w.machine.DoneUntil(s.View.Carried)
+	if p.tried = (time.Time{}); s.View.Carried.Attempt > 0 {
+		p.tried = s.View.Carried.Slot
+	}
 	p.mismatch = s.View.Mismatch
 	p.won, p.contending, p.first = s.Hold.Next.Slot, s.Bid.Slot, s.Bid.First
+	if !p.first.IsZero() && !p.first.Start.After(s.Bid.Late) {
+		p.first = w.machine.Schedule.Next(p.first.Start) // It came too late for that.
+	}
 	p.orders = s.View.Carried.Orders
 	p.failures, p.effective = s.Retries.Failures, w.machine.Effective(s)
 	if w.attendee != nil {

@@ -227,6 +227,9 @@ func (a *app) checkOnce(f *runFlags, flags *pflag.FlagSet) {
 			a.bad("--%s: not with --once, which %s", given.Name, why)
 		}
 	})
+	if f.oncePerSlot && f.conflict == exit.OK {
+		a.bad("--conflict-exit-code 0: not with --once-per-slot, where 0 says that the slot is done")
+	}
 }
 
 // onceRefuses are the flags that mean nothing with --once, and why.

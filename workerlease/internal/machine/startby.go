@@ -73,7 +73,7 @@ func (x *step) notStarted(slot slots.Slot) {
 
 // unattended reports the newest slot of a job that was over, or could not begin any more, when the worker
 // started, if nobody has begun it, with those before it that nobody has begun either: once, as the ledger alone
-// shows them. Of a type that was never done nobody knows since when there are slots.
+// shows them. Of a type that nobody has begun yet nobody knows since when there are slots.
 func (x *step) unattended(head store.Record) {
 	s, c := x.s, &x.s.View.Carried
 	if s.View.Attended || !x.m.Once || x.m.Single || s.Bid.Late.IsZero() || x.m.startBy(s.Bid.First).IsZero() {
@@ -82,7 +82,8 @@ func (x *step) unattended(head store.Record) {
 	s.View.Attended = true
 	slot := x.m.Schedule.At(s.Bid.Late)
 	ran := head.SlotStart.Before(slot.Start) && head.WindowEnd.After(slot.Start) // an earlier one's work
-	if !c.DoneUntil.IsZero() && !x.m.IsDone(*c, slot) && c.attempt(slot) == 1 && !ran && !x.m.Rules.MayStart(x.at.Now.Earliest, x.m.startBy(slot)) && x.m.CatchUp == CatchUpNone {
+	begun := !c.DoneUntil.IsZero() || c.Attempt > 0 && c.Slot.Before(slot.Start)
+	if begun && !x.m.IsDone(*c, slot) && c.attempt(slot) == 1 && !ran && !x.m.Rules.MayStart(x.at.Now.Earliest, x.m.startBy(slot)) && x.m.CatchUp == CatchUpNone {
 		x.tellMissed(x.m.Schedule.At(x.unbegun(head, slot.Start)), slot.End, Unattended)
 	}
 }
