@@ -62,6 +62,9 @@ func (s *script) record(r store.Record) string {
 	if r.Kind == store.KindReset {
 		text += " " + r.Metadata
 	}
+	if r.Kind == store.KindDone {
+		text += " until " + at(r.DoneUntil)
+	}
 	if o, tells := r.Outcome(); tells {
 		text += fmt.Sprintf(": %s %s after %v: %q", window(o.SlotStart, o.SlotEnd), o.Result, o.Ended.Sub(o.Begun), o.Error)
 	}

@@ -320,6 +320,12 @@ func (s *script) other(args []string) error {
 			r.WindowEnd, err2 = s.clock(end)
 			r.SlotStart, r.SlotEnd = r.WindowStart, r.WindowEnd
 			err = errors.Join(err, err2)
+		case "slot": // after the window
+			start, end, _ := strings.Cut(value, "…")
+			var err2 error
+			r.SlotStart, err = s.clock(start)
+			r.SlotEnd, err2 = s.clock(end)
+			err = errors.Join(err, err2)
 		default:
 			err = fmt.Errorf("unknown field %q", key)
 		}
