@@ -29,6 +29,14 @@ type Roster interface {
 	Presences(ctx context.Context, workerType string) ([]Presence, error)
 }
 
+// PartialRoster is a Roster whose list of all worker types leaves out those that it can't read, so that they hide no other.
+type PartialRoster interface {
+	Roster
+
+	// Unlisted is what the newest list of all lacks, and what to do about that; nil if it lacks nothing.
+	Unlisted() error
+}
+
 // Phase is what a worker is doing, in a Presence. There may be others than these.
 type Phase string
 

@@ -71,7 +71,9 @@ type Options struct {
 	//
 	// A lease survives an outage of the store that is shorter than a fifth of this, less
 	// Margin and the uncertainty: set 65 s for elections of 12 s, which MongoDB's take by
-	// default. The event Lapsed reports an outage that cost a lease.
+	// default. The event Lapsed reports an outage that cost a lease. Where each operation takes
+	// longer than a fifth of this, or than an eighth if the store is no store.Follower, no lease
+	// lasts longer than a part.
 	FailoverWithin time.Duration
 
 	// Continuous lets a worker that wins successive slots work on from one to the next:

@@ -108,7 +108,7 @@ func (a account) found(granted, lost *turn) bool {
 		}
 		for _, r := range a.records {
 			l, is := r.Lost()
-			if is && l.InstanceID == lost.who && l.Token == lost.token && strings.Contains(f.Text, fmt.Sprintf("record %d, which the store has lost, had granted %q", l.Seq, l.InstanceID)) {
+			if is && l.InstanceID == lost.who && l.Token == lost.token && strings.Contains(f.Text, fmt.Sprintf("%q had one from", l.InstanceID)) && strings.Contains(f.Text, fmt.Sprintf("by record %d, which the store has lost", l.Seq)) {
 				return true
 			}
 		}

@@ -45,7 +45,7 @@ func ledger(token int64, lost store.Lost) (map[int64]store.Record, []verify.Find
 // An overlap, and a loss without one, must be told by an event and by what verify finds; and no store may have any but that.
 func TestEachOverlapAndEachLossIsToldTwice(t *testing.T) {
 	b, c := worked("b", tokenOfB, 4, 7), worked("c", tokenOfC, 6, 8)
-	lostB := store.Lost{Seq: 2, Token: tokenOfB, Claim: "lost", InstanceID: "b", End: recordtest.Minutes(10)}
+	lostB := store.Lost{Seq: 2, Token: tokenOfB, Claim: "lost", InstanceID: "b", Start: recordtest.Minutes(5), End: recordtest.Minutes(10)}
 	told := []report{reported("b", 2, 6)}
 	records, found := ledger(tokenOfC, lostB)
 	if len(found) != 2 {
@@ -73,7 +73,7 @@ func TestEachOverlapAndEachLossIsToldTwice(t *testing.T) {
 	ofD.InstanceID = "d"
 	sameToken := lostB
 	sameToken.Token = tokenOfC
-	upTo := store.Lost{Seq: 2, Token: tokenOfB, Claim: "lost", InstanceID: "b", End: recordtest.Minutes(5)}
+	upTo := store.Lost{Seq: 2, Token: tokenOfB, Claim: "lost", InstanceID: "b", Start: recordtest.Minutes(5), End: recordtest.Minutes(5)}
 	for name, of := range map[string]struct {
 		loses          bool
 		change         func(a *account)
@@ -117,7 +117,7 @@ func TestEachOverlapAndEachLossIsToldTwice(t *testing.T) {
 		"it finds a lost record of that worker, and another beside": {true, func(a *account) {
 			a.records, a.findings = ledger(tokenOfC, withToken)
 			r := a.records[3]
-			r.Seq, r.Metadata = 4, store.Lost{Seq: 7, Token: tokenOfB, Claim: "other", InstanceID: "b", End: recordtest.Minutes(5)}.Metadata()
+			r.Seq, r.Metadata = 4, store.Lost{Seq: 7, Token: tokenOfB, Claim: "other", InstanceID: "b", Start: recordtest.Minutes(5), End: recordtest.Minutes(5)}.Metadata()
 			a.records[4] = r
 		}, 1, 1, []string{"verify doesn't find that"}},
 

@@ -25,12 +25,8 @@ func (l *Ledger) Warning() string {
 	if why := l.exceeds(); why != "" {
 		all = append(all, why+": "+storekit.SetClocks)
 	}
-	if left := l.leftOut.Load(); left != nil && len(*left) > 0 {
-		text := "a worker type's presences can't be listed: "
-		if n := len(*left); n > 1 {
-			text = fmt.Sprintf("the presences of %d worker types can't be listed, such as: ", n)
-		}
-		all = append(all, text+(*left)[0].text)
+	if err := l.Unlisted(); err != nil {
+		all = append(all, err.Error())
 	}
 	return strings.Join(all, "; ")
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/slotlease/slotlease/store/storekit"
 )
 
-var _ store.Roster = (*Ledger)(nil)
+var _ store.PartialRoster = (*Ledger)(nil)
 
 // Attend stores presences in place of those with their keys: one hash for each worker type, and the names of all types
 // in a sorted set, sent at once.
@@ -86,7 +86,7 @@ func (l *Ledger) write(ctx context.Context, op, key string, commands ...command)
 const rostersAtATime = 20
 
 // Presences lists the presences of a worker type, or of all. A roster that another program has spoiled is an error with its key. In a
-// list of all, it is left out instead, and Warning names it: it hides no other.
+// list of all, it is left out instead, and Unlisted and Warning name it: it hides no other.
 func (l *Ledger) Presences(ctx context.Context, workerType string) ([]store.Presence, error) {
 	if workerType != "" {
 		if err := store.CheckWorkerType(workerType); err != nil {
@@ -123,6 +123,18 @@ type unreadable struct {
 
 func (e unreadable) Error() string { return e.text }
 func (e unreadable) Unwrap() error { return e.is }
+
+// Unlisted is which rosters the newest list of all presences lacks; nil if none.
+func (l *Ledger) Unlisted() error {
+	left := l.leftOut.Load()
+	switch {
+	case left == nil || len(*left) == 0:
+		return nil
+	case len(*left) == 1:
+		return fmt.Errorf("a worker type's presences can't be listed: %w", (*left)[0])
+	}
+	return fmt.Errorf("the presences of %d worker types can't be listed, such as: %w", len(*left), (*left)[0])
+}
 
 // present reads the rosters of worker types, and says which can't be read.
 func (l *Ledger) present(ctx context.Context, names []string) (all []store.Presence, left []unreadable, err error) {
@@ -164,10 +176,13 @@ func (l *Ledger) present(ctx context.Context, names []string) (all []store.Prese
 func (l *Ledger) inOne(workerType string, reply *goredis.Cmd) ([]store.Presence, error) {
 	fields, err := reply.StringSlice()
 	if isCode(err, "WRONGTYPE") {
-		key := l.names.roster(workerType)
-		return nil, unreadable{key + " is no hash: another program has made it, remove it by DEL " + key, store.ErrRefused}
+		err = noHash(l.names.roster(workerType))
 	}
 	return presencesIn(workerType, fields), err
+}
+
+func noHash(key string) error {
+	return unreadable{key + " is no hash: another program has made it, remove it by DEL " + key, store.ErrRefused}
 }
 
 // presencesIn are the presences of a worker type in fields and their values.
@@ -194,6 +209,8 @@ func (l *Ledger) inParts(ctx context.Context, workerType string) (all []store.Pr
 			err = unreadable{text + "; or grant +hkeys +hstrlen +hmget, with which it is read in parts", errTooMuch}
 		case errors.Is(err, errTooMuch):
 			err = unreadable{text, errTooMuch}
+		case isCode(err, "WRONGTYPE"):
+			err = noHash(key)
 		}
 	}()
 	ids, err := l.idsIn(ctx, key)

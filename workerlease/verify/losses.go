@@ -10,62 +10,85 @@ import (
 // losses finds who may have worked beside somebody whose record the store has lost.
 type losses struct {
 	recent []store.Record // the newest that workers obeyed, oldest first
-	lost   []loss         // what is gone, unless all above it begins later
-	said   []store.Lost   // what workers have said, newest last
+	lost   []store.Lost   // by claim: what its newest record that is gone says, with its earliest start
+	said   []store.Lost   // what workers have said
 }
 
-// loss is a record that is gone, and until when its holder may have worked.
-type loss struct {
-	store.Lost
-	until time.Time
-}
+// mostRecent is how many records are kept, by which what is lost is judged; it is told once all that it may have granted is over.
+const mostRecent = 2 * lookBack
 
 // obeyed takes in a record that workers obey.
 func (l *losses) obeyed(v *Verifier, r store.Record) {
-	l.recent = append(l.recent[max(0, len(l.recent)+1-lookBack):], r)
-	for i := range l.lost {
-		l.lost[i].followed(v, r)
+	if len(l.recent) == mostRecent {
+		l.judge(v)
+		l.lost, l.said = nil, l.said[max(0, len(l.said)-lookBack):]
+		l.recent = append([]store.Record(nil), l.recent[lookBack:]...)
 	}
-	l.lost = slices.DeleteFunc(l.lost, func(x loss) bool { return !r.WindowStart.Before(x.until) })
+	l.recent = append(l.recent, r)
 	lost, says := r.Lost()
-	if !says || slices.ContainsFunc(l.said, func(s store.Lost) bool { return same(s, lost) }) {
+	there := func(r store.Record) bool {
+		return r.Seq == lost.Seq && r.Token == lost.Token && r.Claim == lost.Claim && r.InstanceID == lost.InstanceID && r.WindowEnd.Equal(lost.End)
+	}
+	if !says || slices.ContainsFunc(l.recent, there) { // If it is there after all, reads were stale.
 		return
 	}
-	l.said = append(l.said[max(0, len(l.said)+1-lookBack):], lost)
-	there := func(r store.Record) bool {
-		is := store.Lost{Seq: r.Seq, Token: r.Token, Claim: r.Claim, InstanceID: r.InstanceID, End: r.WindowEnd}
-		return same(is, lost)
+	if !slices.ContainsFunc(l.said, func(s store.Lost) bool { return s.Seq == lost.Seq && s.Claim == lost.Claim }) {
+		l.said = append(l.said, lost)
+		v.find(RecordsLost, r, "The store had record %d, of %q, with token %d until %s, and has lost it.", lost.Seq, lost.InstanceID, lost.Token, store.Format(lost.End))
 	}
-	if slices.ContainsFunc(l.recent, there) {
-		return // It was there after all: reads were stale.
+	l.merge(lost)
+}
+
+// merge keeps what is known of the term of a claim. Each worker knows of the newest record that it had read.
+func (l *losses) merge(lost store.Lost) {
+	i := slices.IndexFunc(l.lost, func(x store.Lost) bool { return x.Claim == lost.Claim })
+	if i < 0 {
+		l.lost = append(l.lost, lost)
+		return
 	}
-	v.find(RecordsLost, r, "The store had record %d, of %q, with token %d until %s, and has lost it.", lost.Seq, lost.InstanceID, lost.Token, store.Format(lost.End))
-	x := loss{lost, lost.End}
-	for _, above := range l.recent {
-		if above.Seq >= lost.Seq {
-			x.followed(v, above)
+	was := l.lost[i]
+	if was.Seq > lost.Seq {
+		was, lost = lost, was
+	}
+	if lost.Start.IsZero() || !was.Start.IsZero() && was.Start.Before(lost.Start) {
+		lost.Start = was.Start
+	}
+	l.lost[i] = lost
+}
+
+// judge finds the grants of others whose windows overlap the terms that are lost. A term ends with its window, with its release, or when
+// an operator says that nobody works.
+func (l *losses) judge(v *Verifier) {
+	for _, x := range l.lost {
+		if x.Start.IsZero() {
+			continue // Of the term no more is known than when it ends.
+		}
+		until := x.End
+		for _, r := range l.recent {
+			if !r.WindowStart.Before(x.Start) && (r.Kind == store.KindOverride || r.Kind == store.KindRelease && r.Claim == x.Claim) {
+				until = sooner(until, r.WindowStart)
+			}
+		}
+		ends := map[string]time.Time{} // of the terms that were released later
+		var over time.Time             // since an operator said so
+		for _, g := range slices.Backward(l.recent) {
+			end, kin := g.WindowEnd, g.Claim == x.Claim || g.Group != "" && g.Group == x.Group
+			for _, at := range []time.Time{ends[g.Claim], over} {
+				if !at.IsZero() {
+					end = sooner(end, at)
+				}
+			}
+			switch {
+			case g.Kind == store.KindRelease:
+				ends[g.Claim] = g.WindowStart
+			case g.Kind == store.KindOverride:
+				over = g.WindowStart
+			case g.Kind == store.KindGrant && !kin && g.WindowStart.Before(sooner(until, end)) && end.After(x.Start):
+				v.find(BesideLost, g, "It grants %q a lease from %s, with token %d, and %q had one from %s, with token %d, until %s by record %d, which the store has lost.",
+					g.InstanceID, store.Format(g.WindowStart), g.Token, x.InstanceID, store.Format(x.Start), x.Token, store.Format(x.End), x.Seq)
+			}
 		}
 	}
-	l.lost = append(l.lost[max(0, len(l.lost)+1-lookBack):], x)
-}
-
-// followed finds a grant in the place of the record that is gone, or above it, while its holder may have worked: until it has released
-// its term, or an operator has said that nobody works.
-func (x *loss) followed(v *Verifier, r store.Record) {
-	own := r.Claim == x.Claim
-	switch {
-	case r.Kind == store.KindOverride, r.Kind == store.KindRelease && own:
-		x.until = sooner(x.until, r.WindowStart)
-	case r.Kind != store.KindGrant, own, r.Group != "" && r.Group == x.Group:
-	case r.WindowStart.Before(x.until) && r.WindowEnd.After(x.Start):
-		v.find(BesideLost, r, "It grants %q a lease from %s, with token %d, and record %d, which the store has lost, had granted %q one until %s, with token %d.",
-			r.InstanceID, store.Format(r.WindowStart), r.Token, x.Seq, x.InstanceID, store.Format(x.End), x.Token)
-	}
-}
-
-// same reports that two workers say the same record to be gone: one may have read more of its term.
-func same(a, b store.Lost) bool {
-	return a.Seq == b.Seq && a.Token == b.Token && a.Claim == b.Claim && a.InstanceID == b.InstanceID && a.End.Equal(b.End)
 }
 
 func sooner(a, b time.Time) time.Time {

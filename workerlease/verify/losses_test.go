@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -16,7 +17,7 @@ import (
 func TestALeaseBesideOneThatWasLostIsAFault(t *testing.T) {
 	minutes := recordtest.Minutes
 	below := recordtest.Grant(1, 0, "a")
-	lost := store.Lost{Seq: 2, Token: minutes(5).UnixMilli(), Claim: "lost", InstanceID: "b", End: minutes(10)}
+	lost := store.Lost{Seq: 2, Token: minutes(5).UnixMilli(), Claim: "lost", InstanceID: "b", Start: minutes(5), End: minutes(10)}
 	tells := func(grant store.Record, seq int64, l store.Lost) store.Record {
 		r := recordtest.Told(grant, seq, store.Outcome{})
 		r.Metadata = l.Metadata()
@@ -36,29 +37,41 @@ func TestALeaseBesideOneThatWasLostIsAFault(t *testing.T) {
 	ofA.Token, ofA.Claim, ofA.InstanceID, ofA.End = a.Token, a.Claim, "a", minutes(9)
 	isA := ofA
 	isA.Seq, isA.End = 1, a.WindowEnd
-	short, ahead, kin := lost, lost, lost
-	short.End, ahead.Start, kin.Group = minutes(7.5), minutes(9), "eu"
+	short, ahead, kin, deep, unknown := lost, lost, lost, lost, lost
+	short.Start, short.End, ahead.Start, kin.Group, deep.Seq, unknown.Start = minutes(7), minutes(7.5), minutes(9), "eu", 7, time.Time{}
+	onA, released := lost, lost
+	onA.Start = minutes(7)
+	released.Seq, released.End = 3, minutes(6)
+	orders := ofA
+	orders.Seq = 4
 	ofKin := beside
 	ofKin.Group = "eu"
 	for name, c := range map[string]struct {
 		records []store.Record
 		want    []string
 	}{
-		"another had it already":   {[]store.Record{below, beside, says(beside, 3)}, []string{"fault granted-beside-lost 2", "warning records-lost 3"}},
-		"another gets it yet":      {[]store.Record{below, says(below, 2), later}, []string{"warning records-lost 2", "fault granted-beside-lost 3"}},
-		"two have noticed":         {[]store.Record{below, beside, says(beside, 3), says(beside, 4)}, []string{"fault granted-beside-lost 2", "warning records-lost 3"}},
-		"only after that":          {[]store.Record{below, after, says(after, 3)}, []string{"warning records-lost 3"}},
-		"it was appended again":    {[]store.Record{below, own, says(own, 3)}, []string{"warning records-lost 3"}},
-		"its holder has released":  {[]store.Record{a, recordtest.Release(a, 2, minutes(6)), c, tells(c, 4, ofA)}, []string{"warning records-lost 4"}},
-		"its holder releases yet":  {[]store.Record{a, tells(a, 2, ofA), recordtest.Release(a, 3, minutes(6)), recordtest.Part(4, c, 6, 10)}, []string{"warning records-lost 2"}},
-		"an operator has ended it": {[]store.Record{a, operator, c, tells(c, 4, ofA)}, []string{"note override 2", "warning records-lost 4"}},
-		"it is there":              {[]store.Record{a, tells(a, 2, isA)}, []string{}},
-		"a lease was extended":     {[]store.Record{a, recordtest.Part(2, a, 7, 9), tells(recordtest.Part(2, a, 7, 9), 3, lost)}, []string{"fault granted-beside-lost 2", "warning records-lost 3"}},
-		"a lease is extended yet":  {[]store.Record{a, tells(a, 2, lost), recordtest.Part(3, a, 7, 9)}, []string{"warning records-lost 2", "fault granted-beside-lost 3"}},
-		"one extension of two":     {[]store.Record{a, recordtest.Part(2, a, 7, 8), recordtest.Part(3, a, 8, 10), tells(recordtest.Part(3, a, 8, 10), 4, short)}, []string{"fault granted-beside-lost 2", "warning records-lost 4"}},
-		"it was granted ahead":     {[]store.Record{a, recordtest.Part(2, a, 7, 9), tells(recordtest.Part(2, a, 7, 9), 3, ahead)}, []string{"warning records-lost 3"}},
-		"another of its group":     {[]store.Record{below, ofKin, tells(ofKin, 3, kin)}, []string{"warning records-lost 3"}},
-		"nobody gets it":           {[]store.Record{below, says(below, 2)}, []string{"warning records-lost 2"}},
+		"another had it already":    {[]store.Record{below, beside, says(beside, 3)}, []string{"fault granted-beside-lost 2", "warning records-lost 3"}},
+		"another gets it yet":       {[]store.Record{below, says(below, 2), later}, []string{"warning records-lost 2", "fault granted-beside-lost 3"}},
+		"two have noticed":          {[]store.Record{below, beside, says(beside, 3), says(beside, 4)}, []string{"fault granted-beside-lost 2", "warning records-lost 3"}},
+		"only after that":           {[]store.Record{below, after, says(after, 3)}, []string{"warning records-lost 3"}},
+		"it was appended again":     {[]store.Record{below, own, says(own, 3)}, []string{"warning records-lost 3"}},
+		"its holder has released":   {[]store.Record{a, recordtest.Release(a, 2, minutes(6)), c, tells(c, 4, ofA)}, []string{"warning records-lost 4"}},
+		"its holder releases yet":   {[]store.Record{a, tells(a, 2, ofA), recordtest.Release(a, 3, minutes(6)), recordtest.Part(4, c, 6, 10)}, []string{"warning records-lost 2"}},
+		"an operator has ended it":  {[]store.Record{a, operator, c, tells(c, 4, ofA)}, []string{"note override 2", "warning records-lost 4"}},
+		"several are lost":          {[]store.Record{below, beside, tells(beside, 3, deep)}, []string{"fault granted-beside-lost 2", "warning records-lost 3"}},
+		"all is lost":               {[]store.Record{recordtest.Part(1, c, 6, 10), tells(recordtest.Part(1, c, 6, 10), 2, deep)}, []string{"fault granted-beside-lost 1", "warning records-lost 2"}},
+		"bookkeeping is lost, too":  {[]store.Record{a, recordtest.Release(a, 2, minutes(6)), c, tells(c, 4, orders)}, []string{"warning records-lost 4"}},
+		"since when isn't known":    {[]store.Record{below, beside, tells(beside, 3, unknown)}, []string{"warning records-lost 3"}},
+		"another knows since when":  {[]store.Record{below, beside, tells(beside, 3, unknown), tells(beside, 4, lost)}, []string{"fault granted-beside-lost 2", "warning records-lost 3"}},
+		"another knew since when":   {[]store.Record{below, beside, tells(beside, 3, lost), tells(beside, 4, unknown)}, []string{"fault granted-beside-lost 2", "warning records-lost 3"}},
+		"it was released, and lost": {[]store.Record{below, recordtest.Part(2, c, 6, 10), tells(c, 3, lost), tells(c, 4, released)}, []string{"warning records-lost 3", "warning records-lost 4"}},
+		"it is there":               {[]store.Record{a, tells(a, 2, isA)}, []string{}},
+		"a lease was extended":      {[]store.Record{a, recordtest.Part(2, a, 7, 9), tells(recordtest.Part(2, a, 7, 9), 3, onA)}, []string{"fault granted-beside-lost 2", "warning records-lost 3"}},
+		"a lease is extended yet":   {[]store.Record{a, tells(a, 2, onA), recordtest.Part(3, a, 7, 9)}, []string{"warning records-lost 2", "fault granted-beside-lost 3"}},
+		"one extension of two":      {[]store.Record{a, recordtest.Part(2, a, 7, 8), recordtest.Part(3, a, 8, 10), tells(recordtest.Part(3, a, 8, 10), 4, short)}, []string{"fault granted-beside-lost 2", "warning records-lost 4"}},
+		"it was granted ahead":      {[]store.Record{a, recordtest.Part(2, a, 7, 9), tells(recordtest.Part(2, a, 7, 9), 3, ahead)}, []string{"warning records-lost 3"}},
+		"another of its group":      {[]store.Record{below, ofKin, tells(ofKin, 3, kin)}, []string{"warning records-lost 3"}},
+		"nobody gets it":            {[]store.Record{below, says(below, 2)}, []string{"warning records-lost 2"}},
 	} {
 		got := slices.DeleteFunc(found(c.records, minutes(16)), func(text string) bool { return strings.Contains(text, string(verify.MissedSlots)) })
 		if diff := cmp.Diff(c.want, got); diff != "" {

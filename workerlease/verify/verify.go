@@ -107,6 +107,7 @@ func (v *Verifier) Add(r store.Record) {
 // forget begins anew above records that are missing: what is below says nothing of what is above.
 func (v *Verifier) forget() {
 	v.slots.tellDead(v)
+	v.losses.judge(v)
 	v.newest, v.head, v.claims, v.slots, v.losses = nil, store.Record{}, newClaims(), newSlotted(), losses{}
 	v.buffer, v.released = nil, 0
 }
@@ -265,6 +266,7 @@ func (v *Verifier) Report() *Report {
 	for _, p := range w.pending {
 		w.found.add(p.Finding)
 	}
+	w.losses.judge(&w)
 	w.left()
 	w.keys.judge(&w)
 	w.slots.judge(&w)

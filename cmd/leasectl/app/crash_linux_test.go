@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -71,49 +72,98 @@ func TestWhatFollowsTheEndOfACommand(t *testing.T) {
 	}
 }
 
-// The CronJob of the documentation, with slots and failover that a test can wait for. Whatever pod is killed: the one
-// that ends with 0 proves that the report is made, and it is made once.
+// The CronJob of the documentation, with a slot that doesn't end now and a failover that a test can wait for. A pod and its
+// replacement are killed, at any moment or within their runs: one that ends with 0 proves that the report is made, which is made
+// once more only if its pod is killed before it could say so.
 func TestACronJobCompletesOnlyWhenItsReportIsMade(t *testing.T) {
 	t.Parallel()
-	_, storeArg := newLedger(t)
-	dir := t.TempDir()
 	places := make(chan struct{}, 4) // of the machine
+	manifest := documentedCronJob(t)
+	slot := fmt.Sprintf("0 %d * * *", time.Now().UTC().Add(12*time.Hour).Hour())
 	for i := range 20 {
 		name := fmt.Sprint("report-", i)
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			l, storeArg := newLedger(t)
 			places <- struct{}{}
 			defer func() { <-places }()
 			random := rand.New(rand.NewPCG(uint64(i), 41))
-			file := filepath.Join(dir, name)
-			pod := func(n int) *process {
-				return start(t, "run", "--once", "--once-per-slot", "--store", storeArg, "--worker-type", name, "--instance-id", fmt.Sprint("pod-", n),
-					"--every", oneSlot, "--failover-within", "1s", "--", "sh", "-c", `sleep 0.4; [ -e "$0" ] || echo made >> "$0"`, file)
+			file := filepath.Join(t.TempDir(), name)
+			pods := 0
+			pod := func() *process {
+				pods++
+				args := append(manifest(slot), "--worker-type", "t", "--failover-within", "6s", "--store", storeArg, "--instance-id", fmt.Sprint("pod-", pods))
+				return start(t, append(args, "--", "sh", "-c", `echo "begun $LEASE_TOKEN" >> "$0"; sleep 0.4; echo "made $LEASE_TOKEN" >> "$0"`, file)...)
 			}
 			wait := func(most time.Duration) { time.Sleep(time.Duration(random.Int64N(int64(most)))) }
-			made := func(p *process, code int) {
-				if _, err := os.Stat(file); code == exit.OK && err != nil {
-					t.Errorf("a pod is complete, and the report isn't made: %v\n%s", err, p.output())
+			killed := map[string]bool{} // those whose runs it ended, or may have
+			for range 2 {               // The pod, and its replacement.
+				p, begun := pod(), len(procs.Lines(file))
+				if i%2 == 0 {
+					procs.Eventually(t, "the run begins", func() bool { return len(procs.Lines(file)) > begun })
+					wait(400 * time.Millisecond)
+				} else {
+					wait(time.Second)
+				}
+				_ = p.cmd.Process.Kill() // It may have ended.
+				if code := p.wait(); code == exit.OK {
+					break
+				}
+				wait(300 * time.Millisecond)
+				if lines := procs.Lines(file); len(lines) > begun {
+					killed[strings.Fields(lines[len(lines)-1])[1]] = true
 				}
 			}
-			for n := range 2 { // The pod, and its replacement.
-				p := pod(n)
-				wait(time.Second)
-				_ = p.cmd.Process.Kill() // It may have ended.
-				made(p, p.wait())
-				wait(300 * time.Millisecond)
+			for n := range 2 { // Each completes: the second finds that it is done.
+				if p := pod(); p.wait() != exit.OK {
+					t.Fatalf("pod %d that nobody kills ended with %d, want 0\n%s", n+1, p.wait(), p.output())
+				}
 			}
-			code, pods := -1, 0
-			for ; code != exit.OK && pods < 4; pods++ { // A busy machine may end a run with its lease.
-				p := pod(2 + pods)
-				code = p.wait()
-				made(p, code)
+			begun, made, last := 0, 0, ""
+			for _, line := range procs.Lines(file) {
+				what, token, _ := strings.Cut(line, " ")
+				if what == "begun" {
+					if begun++; token <= last || last != "" && !killed[last] {
+						t.Errorf("a run begins with token %s after one with %s, want a higher one, and that that was killed", token, last)
+					}
+					last = token
+				} else if made++; token != last {
+					t.Errorf("a run with token %s makes the report while one with %s runs", token, last)
+				}
 			}
-			if lines := procs.Lines(file); code != exit.OK || len(lines) != 1 {
-				t.Errorf("after %d more pods, the last ended with %d, and the report was made %d times, want 0 and once", pods, code, len(lines))
+			if made == 0 || begun > 3 {
+				t.Errorf("%d runs made %d reports, want one, in at most 3", begun, made)
+			}
+			v := verify.New(verify.Options{WorkerType: "t", Now: time.Now(), Uncertainty: time.Second})
+			for _, r := range records(t, l) {
+				v.Add(r)
+			}
+			if r := v.Report(); r.Faults > 0 {
+				t.Errorf("verify finds %+v", r.Findings)
 			}
 		})
 	}
+}
+
+// documentedCronJob is leasectl's arguments in the manifest of the documentation, but for its store and its command, by the spec of the
+// slots.
+func documentedCronJob(t *testing.T) func(cron string) []string {
+	t.Helper()
+	text, err := os.ReadFile("../../../examples/deploy/kubernetes/cronjob.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, line, _ := strings.Cut(string(text), "command: [leasectl, ")
+	line, _, found := strings.Cut(line, ", --store-file")
+	var args []string
+	for arg := range strings.SplitSeq(line, ",") {
+		args = append(args, strings.Trim(strings.TrimSpace(arg), `"`))
+	}
+	at := slices.Index(args, "--cron")
+	if !found || at < 0 {
+		t.Fatalf("the manifest's command is %q, want one with --cron", args)
+	}
+	return func(cron string) []string { return slices.Concat(args[:at+1], []string{cron}, args[at+2:]) }
 }
 
 func TestWhoWaitsForASlotWaitsNoLongerThanItMay(t *testing.T) {

@@ -106,6 +106,7 @@ func (x *step) takeIn(records []store.Record) (head store.Record, below []store.
 	}
 	if obeyed {
 		x.know(head)
+		s.View.Known.reaches(below)
 		x.recount(head, below)
 	}
 	if s.View.HeadReadAt = (ReadTime{}); obeyed && head.Seq >= max(s.Hold.Held.Seq, s.Hold.Next.Seq) { // else the read is stale

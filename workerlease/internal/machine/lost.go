@@ -110,6 +110,15 @@ func (x *step) know(r store.Record) {
 	}
 }
 
+// reaches takes in since when the term of the record that is known lasts, as far as those below it show.
+func (k *Known) reaches(below []store.Record) {
+	for _, r := range below {
+		if r.Claim == k.Claim && r.Kind == store.KindGrant && r.Defect == "" && (k.Start.IsZero() || r.WindowStart.Before(k.Start)) {
+			k.Start = r.WindowStart
+		}
+	}
+}
+
 // hidesKnown has more records read if the newest don't reach down to the one that is remembered, and its holder may
 // still work; or to one that is gone, unless the read was stale. Records of its term show that it was there.
 func (x *step) hidesKnown(records []store.Record) bool {

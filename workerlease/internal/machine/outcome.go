@@ -232,11 +232,14 @@ func (x *step) lookedInVain(err error) {
 	x.untold()
 }
 
-// untold gives up what a worker that stops has tried to tell: it tries once.
+// untold gives up what a worker that stops has tried to tell: it tries once, and after that nothing of others.
 func (x *step) untold() {
-	if s := x.s; s.Stopping && (s.Report.Tries > 0 || s.Death.Tries > 0) {
-		s.Report.told()
+	s := x.s
+	if s.Stopping {
 		s.Death.told()
+	}
+	if s.Stopping && s.Report.Tries > 0 {
+		s.Report.told()
 	}
 }
 

@@ -65,6 +65,9 @@ func (s *script) record(r store.Record) string {
 	if r.Kind == store.KindDone {
 		text += " until " + at(r.DoneUntil)
 	}
+	if l, tells := r.Lost(); tells {
+		text += fmt.Sprintf(": record %d is lost, of %s, token %s, %s", l.Seq, l.InstanceID, at(store.FromMillis(l.Token)), window(l.Start, l.End))
+	}
 	if o, tells := r.Outcome(); tells {
 		text += fmt.Sprintf(": %s %s after %v: %q", window(o.SlotStart, o.SlotEnd), o.Result, o.Ended.Sub(o.Begun), o.Error)
 	}

@@ -133,9 +133,13 @@ func (x *step) surrender(head store.Record, below []store.Record, obeyed bool) {
 	s.Hold.Next, s.Hold.Left = Term{}, Term{}
 	if !obeyed || !x.releasable(head, t.Claim) {
 		s.Bid.Stage = Aiming
-		if obeyed && s.Report.Metadata != "" {
-			s.Report.Tries++
-			x.tell(&s.Report, head, below)
+		r := x.telling
+		if r == nil {
+			r = &s.Report
+		}
+		if obeyed && r.Metadata != "" {
+			r.Tries++
+			x.tell(r, head, below)
 		}
 		return
 	}

@@ -97,6 +97,9 @@ func typesOn(ctx context.Context, l store.Ledger, host string) (types []string, 
 	if errors.Is(err, errors.ErrUnsupported) {
 		return nil, nil
 	}
+	if partial, is := store.As[store.PartialRoster](l); is && err == nil {
+		err = partial.Unlisted() // Their workers may be on the host.
+	}
 	for _, p := range all {
 		if p.Host == host && p.Phase != store.PhaseStopped && store.CheckWorkerType(p.WorkerType) == nil && !slices.Contains(types, p.WorkerType) {
 			types = append(types, p.WorkerType)
