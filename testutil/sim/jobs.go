@@ -159,8 +159,7 @@ func (w *world) auditOutcome(p *Process, l *ledger, r, before store.Record) {
 		w.violate("seq %d of %v gives up after attempt %d what may be tried again: %s", r.Seq, p, o.Attempt, r.Metadata)
 	}
 	w.demands.Told++
-	// A millisecond may see two failures, a name may be used twice, and so may the number of an attempt that was taken back.
-	key := fmt.Sprint(p.number, " ", dead, r.Metadata)
+	key := toldBy(p, dead, r)
 	if l.told == nil {
 		l.told = map[string]int64{}
 	}
@@ -187,27 +186,41 @@ func succeeded(r store.Record, of store.Outcome) bool {
 // auditDeath checks what a record says of another worker that has gone without a word: that has begun the attempt, and has
 // released nothing of it, nor said that it succeeded. It returns the claim of the attempt. The caller holds world.mu.
 func (w *world) auditDeath(p *Process, l *ledger, r store.Record, o store.Outcome) (claim string) {
+	var open []string // Attempts are counted anew after another slot's, so there may be several such ones.
 	released := int64(0)
 	for _, x := range l.list {
 		if x.Seq < r.Seq && succeeded(x, o) {
 			w.violate("seq %d of %v says that a worker has died which has said in seq %d that it succeeded: %s", r.Seq, p, x.Seq, r.Metadata)
 		}
+		at := slices.Index(open, x.Claim)
 		switch {
 		case x.Seq >= r.Seq || w.planted[x.Claim]:
-		case x.Kind == store.KindGrant && x.SlotStart.Equal(o.SlotStart) && x.Attempt == o.Attempt && x.InstanceID == o.InstanceID:
-			claim, released = x.Claim, 0 // Attempts are counted anew after another slot's, so it may be the second such one.
-		case x.Kind == store.KindRelease && x.Claim == claim && x.Attempt < o.Attempt:
-			claim = "" // It was given back before it began, and the next one may be that attempt.
-		case x.Kind == store.KindRelease && x.Claim == claim:
-			claim, released = "", x.Seq
+		case at < 0 && x.Kind == store.KindGrant && x.SlotStart.Equal(o.SlotStart) && x.Attempt == o.Attempt && x.InstanceID == o.InstanceID:
+			open = append(open, x.Claim)
+		case at >= 0 && x.Kind == store.KindRelease:
+			open = slices.Delete(open, at, at+1)
+			if x.Attempt == o.Attempt { // else it was given back before it began
+				released = x.Seq
+			}
 		}
 	}
 	switch {
-	case claim != "":
+	case len(open) > 0:
 	case released != 0:
 		w.violate("seq %d of %v says that a worker has died which has released its slot in seq %d: %s", r.Seq, p, released, r.Metadata)
 	case len(l.list) > 0 && l.list[0].Seq == 1:
 		w.violate("seq %d of %v says that a worker has died which has not begun: %s", r.Seq, p, r.Metadata)
 	}
+	for _, claim = range open {
+		if l.told[toldBy(p, claim, r)] == 0 {
+			break
+		}
+	}
 	return claim
+}
+
+// toldBy is what a record says of an attempt: a millisecond may see two failures, a name may be used twice, and so may the number of an
+// attempt that was taken back.
+func toldBy(p *Process, dead string, r store.Record) string {
+	return fmt.Sprint(p.number, " ", dead, r.Metadata)
 }
