@@ -78,9 +78,10 @@ type Status struct {
 	// DoneUntil is the end of the newest slot of this worker's schedule whose job is done, in store
 	// time, as far as it knows; zero if none is.
 	DoneUntil time.Time `json:",omitzero"`
-	// Due is up to when the next slot after that may begin, in store time; if none is done, the one that was tried last before this
-	// worker came, or its own first one. While a holder is known it is the end of that slot at least. Once it has passed, the job hasn't been done for
-	// longer than its schedule allows. Zero without a Job, or if it isn't known.
+	// Due is up to when the next slot after that may begin, in store time. If none is done, it is that of the slot which was
+	// tried last before this worker came, or else of the first that this worker could begin. While a holder is known, it
+	// is the end of that slot at least. Once it has passed, the job hasn't been done for longer than its schedule allows.
+	// Zero without a Job, or if it isn't known.
 	Due time.Time `json:",omitzero"`
 
 	// Mismatch says that another worker of the type has other slots, as ScheduleMismatch.Text does, for up

@@ -68,7 +68,7 @@ func (a account) judge() (v verdict) {
 		case r.seq == 0:
 		case !a.loses:
 			v.wrong = append(v.wrong, fmt.Sprintf("%s reports that record %d is lost, on a store that keeps what it has acknowledged", r.who, r.seq))
-		case !told: // Each worker knows another record as the newest; one that is told tells of the loss.
+		case !told: // Workers may know different newest records, so one in the ledger is enough for all.
 			v.untold = append(v.untold, fmt.Sprintf("%s reports that record %d is lost, and verify finds no lost record", r.who, r.seq))
 		}
 	}

@@ -81,7 +81,8 @@ func (m *team) judged(l store.Ledger, failing time.Time, loses bool) (v verdict)
 	}
 }
 
-// account has copies of the turns, since workers go on. The ledger was read before them: what it tells of, they have.
+// account copies the turns and reports, since workers go on. It does so after the ledger was read, so that it has the turns and
+// reports of all that the ledger tells.
 func (m *team) account(records []store.Record, findings []verify.Finding, failing time.Time, loses bool) account {
 	a := account{loses: loses, failing: failing, findings: findings, records: map[int64]store.Record{}}
 	for _, r := range records {

@@ -242,7 +242,7 @@ func TestAStampNamesTheCollectionThatTookTheDroppedOnesPlace(t *testing.T) {
 	documenttest.Equal(t, "history after the collection was dropped", history(), "01")
 }
 
-// A primary that is behind what it had shown was restored from a snapshot, with its collection.
+// If a primary is behind what it had shown before, it was restored from a snapshot, and its collection with it.
 func TestAPrimaryThatIsBehindWhatItHasShownHasAnotherHistory(t *testing.T) {
 	t.Parallel()
 	f := &fakeServer{reply: func(name string, _ bson.Raw) bson.D {

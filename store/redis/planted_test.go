@@ -130,7 +130,7 @@ func TestHugeDocumentsKeepNobodyFromReading(t *testing.T) {
 	}
 }
 
-// A process that keeps its id and its history, and is behind its own offset, was restored with its machine.
+// If a process keeps its id and its history, but its offset is lower than before, its machine was restored from a snapshot.
 func TestAServerThatIsBehindItsOwnOffsetHasAnotherHistory(t *testing.T) {
 	t.Parallel()
 	var n line

@@ -34,10 +34,10 @@ func (x *step) contend() {
 		x.readHead()
 		return
 	}
-	switch {
+	switch r := x.tells(); {
 	case x.m.through(s):
-	case x.tells():
-		x.look(x.tellable())
+	case r != nil:
+		x.look(r)
 	case x.listens():
 	default:
 		x.bid()

@@ -300,7 +300,7 @@ func (w *watcher) append(before machine.State, at machine.Moment, r store.Record
 	case store.KindDone, store.KindOutcome:
 		_, tells := r.Outcome()
 		if lost, is := r.Lost(); is && r.Kind == store.KindOutcome {
-			tells = lost.Seq != 0 && !lost.End.After(at.Now.Latest) // The wait for it is over.
+			tells = lost.Seq != 0 && !lost.End.After(at.Now.Latest) // Not before its window is over.
 		}
 		switch {
 		case !r.WindowStart.Equal(head.WindowEnd), !r.WindowEnd.Equal(head.WindowEnd), r.Claim != head.Claim,

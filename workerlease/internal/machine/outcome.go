@@ -28,7 +28,6 @@ type Report struct {
 	Metadata string    // of the record that tells it; "": there is nothing to tell
 	Claim    string    // of the term under which the work was done
 	Slot     time.Time // start of the slot
-	End      time.Time // and its end
 
 	Until   time.Duration // the local reading up to which that is tried again
 	Latest  time.Duration // and up to which it is tried at all
@@ -167,9 +166,12 @@ func (f facts) carried(claim string) string {
 	return f.s.Report.Metadata
 }
 
-// tells reports that the head is to be read for the sake of what is to be told.
-func (f facts) tells() bool {
-	return f.tellable() != nil && f.s.Bid.Stage == Aiming && f.room(ReadingHead, Appending)
+// tells is what the head is to be read for, to tell it; nil: for nothing.
+func (f facts) tells() *Report {
+	if f.s.Bid.Stage != Aiming || !f.room(ReadingHead, Appending) {
+		return nil
+	}
+	return f.tellable()
 }
 
 // tellable is what is to be told now, while nothing else is appended that tells it; nil: nothing is.
