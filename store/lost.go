@@ -15,7 +15,7 @@ type Lost struct {
 	Claim      string
 	InstanceID string
 	Group      string
-	// Start and End are those of its window, or of the whole term's, as far as that was read. A zero Start isn't known.
+	// Start and End are those of its window or, as far as it was read, of its whole term. A zero Start means that it isn't known.
 	Start, End time.Time
 }
 

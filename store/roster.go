@@ -33,7 +33,7 @@ type Roster interface {
 type PartialRoster interface {
 	Roster
 
-	// Unlisted is what the newest list of all lacks, and what to do about that; nil if it lacks nothing.
+	// Unlisted says which rosters the newest list of all leaves out, and what to do about that; nil if none.
 	Unlisted() error
 }
 

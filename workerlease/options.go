@@ -71,9 +71,9 @@ type Options struct {
 	//
 	// A lease survives an outage of the store that is shorter than a fifth of this, less
 	// Margin and the uncertainty: set 65 s for elections of 12 s, which MongoDB's take by
-	// default. The event Lapsed reports an outage that cost a lease. Where each operation takes
-	// longer than a fifth of this, or than an eighth if the store is no store.Follower, no lease
-	// lasts longer than a part.
+	// default. The event Lapsed reports an outage that cost a lease. If operations take longer
+	// than a fifth of this (an eighth if the store isn't a store.Follower), no extension comes
+	// in time, and each lease ends with its first part.
 	FailoverWithin time.Duration
 
 	// Continuous lets a worker that wins successive slots work on from one to the next:

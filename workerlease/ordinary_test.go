@@ -332,3 +332,31 @@ func TestARollingDeploymentLeavesNobodyWithoutALeaderForLong(t *testing.T) {
 	}
 	t.Logf("no leader for %v at the most", longest)
 }
+
+// A job fails for good in its first night. Whoever starts by day knows as well as the first worker since when it is due, also when the
+// next night has failed, and reports nothing that was reported then.
+func TestAWorkerThatStartsByDayKnowsOfTheNight(t *testing.T) {
+	bubble(t, "a night that was given up", func(t *testing.T) {
+		ledger := memory.New(memory.Options{})
+		j := &job{do: func(context.Context, workerlease.Lease, int) error { return errors.New("no report") }}
+		run := func(name string) *worker {
+			o := nightly(name)
+			o.Job.MaxAttempts = 1
+			return start(t, setup{asGiven: true, ledger: ledger.Handle(), Options: o, task: j.run})
+		}
+		first := run("first")
+		at(14 * time.Hour)
+		second := run("second")
+		for _, when := range []time.Duration{15 * time.Hour, night - time.Second, night + 4*time.Hour} {
+			at(when)
+			for _, w := range []*worker{first, second} {
+				if due := since(w.Status().Due); due != firstNight+time.Hour {
+					t.Errorf("at %v the job is due at %v by %s, want %v", when, due, w.Status().InstanceID, firstNight+time.Hour)
+				}
+			}
+			if said := observed[event.Exhausted](second); when < night && len(said) > 0 {
+				t.Errorf("at %v the second worker reports %+v, which the first one has", when, said)
+			}
+		}
+	})
+}

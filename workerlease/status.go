@@ -192,7 +192,8 @@ type progress struct {
 	orders                            string
 	charges                           Charges
 	doneUntil                         time.Time
-	tried                             time.Time // start of the slot that was attempted last
+	read                              bool      // a head
+	tried                             time.Time // start of the slot that was attempted last by then, if none was done
 	mismatch                          machine.Mismatched
 }
 
@@ -307,8 +308,8 @@ func (w *WorkerLease) publish(latest time.Time) {
 	holding := h != nil && !s.Hold.Held.IsZero() && h.term.Load().Claim == s.Hold.Held.Claim
 	p.running, p.overrunning = s.Hold.Running, s.Hold.Running && s.Hold.Held.IsZero() && s.Hold.Overran
 	p.doneUntil = w.machine.DoneUntil(s.View.Carried)
-	if p.tried = (time.Time{}); s.View.Carried.Attempt > 0 {
-		p.tried = s.View.Carried.Slot
+	if !p.read && !s.View.ReadAt.IsZero() {
+		p.read, p.tried = true, s.View.Carried.Undone()
 	}
 	p.mismatch = s.View.Mismatch
 	p.won, p.contending, p.first = s.Hold.Next.Slot, s.Bid.Slot, s.Bid.First

@@ -84,8 +84,8 @@
 //     rpl_semi_sync_master_timeout (10 s by default) without a replica, the server goes on alone: set it to an hour or more. MariaDB
 //     waits for one replica, MySQL for rpl_semi_sync_source_wait_for_replica_count: with more replicas than that, fail over
 //     only to the one that has the most records. Some that it has acknowledged may still be in its relay log only, which RESET
-//     SLAVE discards: let it apply the whole relay log before you promote it. Then failovers of two servers gave no slot to two
-//     workers (make failovers STORE=mysql).
+//     SLAVE discards: let it apply the whole relay log before you promote it. With that, no slot goes to two workers when two
+//     servers fail over, which make failovers STORE=mysql repeats.
 //   - In a Galera cluster the nodes have each record before its append returns. A node may be written and read like any
 //     other: reads wait for what others have committed (wsrep_sync_wait), and a node that is cut off is read by nobody.
 //     Error 1213 of an append that loses to another node's means that nothing was stored. But that holds while all is well: an

@@ -2,6 +2,7 @@ package redis
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -111,8 +112,15 @@ const atATime = 500
 // members are those of a sorted set.
 func (l *Ledger) members(ctx context.Context, key string) ([]string, error) {
 	replies, _, err := l.exchange(ctx, command{"ZRANGE", key, 0, -1})
+	if errors.Is(err, errTooMuch) {
+		err = fmt.Errorf("%s: %w", key, err)
+	}
 	if err != nil {
 		return nil, err
 	}
-	return replies[0].StringSlice()
+	all, err := replies[0].StringSlice()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", key, err)
+	}
+	return all, nil
 }

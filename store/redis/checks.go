@@ -231,7 +231,7 @@ func (k *keysFound) typed() (string, error) {
 	if len(k.odd) == 0 {
 		return "all keys have the types of a ledger", nil
 	}
-	return storekit.Found("", storekit.Flaw{Check: store.CheckConstraints, What: strings.Join(k.odd, ", ") + ": another program has made it", Remedy: "use another prefix"})
+	return storekit.Found("", storekit.Flaw{Check: store.CheckConstraints, What: strings.Join(k.odd, ", ") + ": another program has made it", Remedy: "remove a key of the roster with DEL, after which workers enter themselves again; beside others use another prefix"})
 }
 
 // lookAtKeys looks at the types and times to live of all keys.

@@ -34,8 +34,8 @@
 // score, and a document of more than 8 MiB, are a record with a Defect. A reply of more than 32 MiB is broken off, and asked
 // for in smaller parts. A single member that is larger is an error that names its key.
 //
-// A roster that is larger is read field by field, without what is too large for a presence. If that fails, too, or the key has another
-// type, the error names the key. A list of all worker types lacks that one then, and [Ledger.Warning] says so.
+// A roster that is larger is read field by field, without what is too large for a presence. If that fails too, or the key isn't a hash,
+// the error names the key, and a list of all worker types leaves that type out: [Ledger.Warning] says so.
 //
 // # Appends and reads
 //

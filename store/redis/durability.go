@@ -9,8 +9,8 @@ import (
 )
 
 // Warning says what could lose acknowledged records although the server is used, as of the last check, which is made
-// at the first use and again every 10 min, and which rosters the newest list of all presences lacks; it is empty if there is nothing.
-// It asks nobody.
+// at the first use and again every 10 min. It also names the rosters that the newest list of all presences leaves out. It is empty if
+// there is nothing to say. It asks nobody.
 func (l *Ledger) Warning() string {
 	s := l.known.Load()
 	if s == nil {

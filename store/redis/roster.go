@@ -72,9 +72,12 @@ func (l *Ledger) write(ctx context.Context, op, key string, commands ...command)
 			return none, nil
 		}
 		replies, _, err := l.exchange(ctx, commands...)
-		for _, r := range replies {
+		for i, r := range replies {
 			if err == nil {
 				err = r.Err()
+			}
+			if isCode(r.Err(), "WRONGTYPE") {
+				return none, spoiled(fmt.Sprint(commands[i][1])) // No lease depends on it, and another prefix would be another ledger.
 			}
 		}
 		return none, err
@@ -131,9 +134,9 @@ func (l *Ledger) Unlisted() error {
 	case left == nil || len(*left) == 0:
 		return nil
 	case len(*left) == 1:
-		return fmt.Errorf("a worker type's presences can't be listed: %w", (*left)[0])
+		return fmt.Errorf("the workers of a type can't be listed: %w", (*left)[0])
 	}
-	return fmt.Errorf("the presences of %d worker types can't be listed, such as: %w", len(*left), (*left)[0])
+	return fmt.Errorf("the workers of %d types can't be listed; the first: %w", len(*left), (*left)[0])
 }
 
 // present reads the rosters of worker types, and says which can't be read.
@@ -176,13 +179,14 @@ func (l *Ledger) present(ctx context.Context, names []string) (all []store.Prese
 func (l *Ledger) inOne(workerType string, reply *goredis.Cmd) ([]store.Presence, error) {
 	fields, err := reply.StringSlice()
 	if isCode(err, "WRONGTYPE") {
-		err = noHash(l.names.roster(workerType))
+		err = spoiled(l.names.roster(workerType))
 	}
 	return presencesIn(workerType, fields), err
 }
 
-func noHash(key string) error {
-	return unreadable{key + " is no hash: another program has made it, remove it by DEL " + key, store.ErrRefused}
+// spoiled is the error of a key of the roster that has another type.
+func spoiled(key string) error {
+	return unreadable{key + " has another type: another program wrote it. Remove it with DEL " + key + "; workers enter themselves again", store.ErrRefused}
 }
 
 // presencesIn are the presences of a worker type in fields and their values.
@@ -210,7 +214,7 @@ func (l *Ledger) inParts(ctx context.Context, workerType string) (all []store.Pr
 		case errors.Is(err, errTooMuch):
 			err = unreadable{text, errTooMuch}
 		case isCode(err, "WRONGTYPE"):
-			err = noHash(key)
+			err = spoiled(key)
 		}
 	}()
 	ids, err := l.idsIn(ctx, key)
@@ -227,6 +231,9 @@ func (l *Ledger) inParts(ctx context.Context, workerType string) (all []store.Pr
 	return all, nil
 }
 
+// mostIDs is how many fields of a roster that is larger than a reply are read one by one: no worker type has so many workers.
+const mostIDs = 100_000
+
 // idsIn are the fields of a roster that may be those of presences.
 func (l *Ledger) idsIn(ctx context.Context, key string) ([]string, error) {
 	replies, _, err := l.exchange(ctx, command{"HKEYS", key})
@@ -234,6 +241,9 @@ func (l *Ledger) idsIn(ctx context.Context, key string) ([]string, error) {
 		return nil, err
 	}
 	ids, err := replies[0].StringSlice()
+	if len(ids) > mostIDs {
+		return nil, errTooMuch
+	}
 	return slices.DeleteFunc(ids, func(id string) bool { return !store.IsPresenceID(id) }), err
 }
 

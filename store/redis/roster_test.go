@@ -105,6 +105,10 @@ func TestASpoiledRosterHidesNoOther(t *testing.T) {
 				do(t, admin, "HSET", key, fmt.Sprint(i, strings.Repeat("x", mostReply/4)), "")
 			}
 		},
+		"more fields than workers": func() {
+			fields := mostIDs + 1
+			do(t, admin, "EVAL", `local x = string.rep("x", ARGV[2]); for i = 1, ARGV[1] do redis.call("HSET", KEYS[1], "f" .. i, x) end`, 1, key, fields, 2*mostReply/fields)
+		},
 		"a value of another type": func() {
 			do(t, admin, "DEL", key)
 			do(t, admin, "SET", key, "mine")

@@ -55,7 +55,15 @@ func (e Entry) note() string {
 	case e.Record.Kind == store.KindOverride:
 		return "as of " + store.Format(e.Window.Start) + ": " + e.Record.Metadata
 	}
-	return e.Record.Metadata
+	return said(e.Record)
+}
+
+// said is what a record says besides.
+func said(r store.Record) string {
+	if l, is := r.Lost(); is {
+		return fmt.Sprintf("the store has lost record %d, of %q", l.Seq, l.InstanceID)
+	}
+	return r.Metadata
 }
 
 // unclaimedNote says of a slot that nobody claimed how many there are, and why.

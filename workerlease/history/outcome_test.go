@@ -143,3 +143,16 @@ func TestALeaseIsInForceWhateverCameOfItsWork(t *testing.T) {
 		t.Error("InForce() of a missed slot, want it false")
 	}
 }
+
+func TestThatARecordIsLostIsSaidInWords(t *testing.T) {
+	g := recordtest.Grant(1, 0, "a")
+	r := recordtest.Told(g, 2, store.Outcome{})
+	r.Metadata = store.Lost{Seq: 7, Token: 1, Claim: "c", InstanceID: "b", End: recordtest.Minutes(5)}.Metadata()
+	var notes []string
+	for _, e := range history.Read([]store.Record{r, g}, recordtest.Minutes(6), nil) {
+		notes = append(notes, e.Note())
+	}
+	if text := strings.Join(notes, "; "); !strings.Contains(text, `the store has lost record 7, of "b"`) || strings.Contains(text, "{") {
+		t.Errorf("notes %q, want that record 7 of b is lost, in words", text)
+	}
+}

@@ -12,17 +12,18 @@ type losses struct {
 	recent []store.Record // the newest that workers obeyed, oldest first
 	lost   []store.Lost   // by claim: what its newest record that is gone says, with its earliest start
 	said   []store.Lost   // what workers have said
+	judged []string       // the claims that were judged by records that are forgotten
 }
-
-// mostRecent is how many records are kept, by which what is lost is judged; it is told once all that it may have granted is over.
-const mostRecent = 2 * lookBack
 
 // obeyed takes in a record that workers obey.
 func (l *losses) obeyed(v *Verifier, r store.Record) {
-	if len(l.recent) == mostRecent {
+	if len(l.recent) == most {
 		l.judge(v)
-		l.lost, l.said = nil, l.said[max(0, len(l.said)-lookBack):]
-		l.recent = append([]store.Record(nil), l.recent[lookBack:]...)
+		for _, x := range l.lost {
+			l.judged = append(l.judged, x.Claim)
+		}
+		l.lost, l.said, l.judged = nil, newest(l.said), newest(l.judged)
+		l.recent = slices.Clone(l.recent[most/2:])
 	}
 	l.recent = append(l.recent, r)
 	lost, says := r.Lost()
@@ -36,8 +37,13 @@ func (l *losses) obeyed(v *Verifier, r store.Record) {
 		l.said = append(l.said, lost)
 		v.find(RecordsLost, r, "The store had record %d, of %q, with token %d until %s, and has lost it.", lost.Seq, lost.InstanceID, lost.Token, store.Format(lost.End))
 	}
-	l.merge(lost)
+	if !slices.Contains(l.judged, lost.Claim) {
+		l.merge(lost)
+	}
 }
+
+// newest are the last of all.
+func newest[T any](all []T) []T { return slices.Clone(all[max(0, len(all)-lookBack):]) }
 
 // merge keeps what is known of the term of a claim. Each worker knows of the newest record that it had read.
 func (l *losses) merge(lost store.Lost) {
@@ -57,36 +63,46 @@ func (l *losses) merge(lost store.Lost) {
 }
 
 // judge finds the grants of others whose windows overlap the terms that are lost. A term ends with its window, with its release, or when
-// an operator says that nobody works.
+// an operator says that nobody works. What was granted before a term, with a lower token, had ended when that was granted: its end may
+// be lost, too.
 func (l *losses) judge(v *Verifier) {
 	for _, x := range l.lost {
-		if x.Start.IsZero() {
-			continue // Of the term no more is known than when it ends.
+		if !x.Start.IsZero() { // else no more is known of the term than when it ends
+			l.beside(v, x, l.until(x))
 		}
-		until := x.End
-		for _, r := range l.recent {
-			if !r.WindowStart.Before(x.Start) && (r.Kind == store.KindOverride || r.Kind == store.KindRelease && r.Claim == x.Claim) {
-				until = sooner(until, r.WindowStart)
+	}
+}
+
+// until is up to when the holder of a lost term may have worked.
+func (l *losses) until(x store.Lost) time.Time {
+	until := x.End
+	for _, r := range l.recent {
+		if r.Kind == store.KindOverride && r.Token > x.Token || r.Kind == store.KindRelease && r.Claim == x.Claim {
+			until = sooner(until, r.WindowStart)
+		}
+	}
+	return until
+}
+
+func (l *losses) beside(v *Verifier, x store.Lost, until time.Time) {
+	ends := map[string]time.Time{} // of the terms that were released later
+	var over time.Time             // since an operator said so
+	for _, g := range slices.Backward(l.recent) {
+		end, followed := g.WindowEnd, g.Token < x.Token && g.WindowStart.Before(x.Start)
+		kin := g.Claim == x.Claim || g.InstanceID == x.InstanceID || g.Group != "" && g.Group == x.Group
+		for _, at := range []time.Time{ends[g.Claim], over} {
+			if !at.IsZero() {
+				end = sooner(end, at)
 			}
 		}
-		ends := map[string]time.Time{} // of the terms that were released later
-		var over time.Time             // since an operator said so
-		for _, g := range slices.Backward(l.recent) {
-			end, kin := g.WindowEnd, g.Claim == x.Claim || g.Group != "" && g.Group == x.Group
-			for _, at := range []time.Time{ends[g.Claim], over} {
-				if !at.IsZero() {
-					end = sooner(end, at)
-				}
-			}
-			switch {
-			case g.Kind == store.KindRelease:
-				ends[g.Claim] = g.WindowStart
-			case g.Kind == store.KindOverride:
-				over = g.WindowStart
-			case g.Kind == store.KindGrant && !kin && g.WindowStart.Before(sooner(until, end)) && end.After(x.Start):
-				v.find(BesideLost, g, "It grants %q a lease from %s, with token %d, and %q had one from %s, with token %d, until %s by record %d, which the store has lost.",
-					g.InstanceID, store.Format(g.WindowStart), g.Token, x.InstanceID, store.Format(x.Start), x.Token, store.Format(x.End), x.Seq)
-			}
+		switch {
+		case g.Kind == store.KindRelease:
+			ends[g.Claim] = g.WindowStart
+		case g.Kind == store.KindOverride:
+			over = g.WindowStart
+		case g.Kind == store.KindGrant && !kin && !followed && g.WindowStart.Before(sooner(until, end)) && end.After(x.Start):
+			v.find(BesideLost, g, "It grants %q a lease from %s, with token %d, and %q had one from %s, with token %d, until %s by record %d, which the store has lost.",
+				g.InstanceID, store.Format(g.WindowStart), g.Token, x.InstanceID, store.Format(x.Start), x.Token, store.Format(x.End), x.Seq)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package verify_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -44,6 +45,12 @@ func TestALeaseBesideOneThatWasLostIsAFault(t *testing.T) {
 	released.Seq, released.End = 3, minutes(6)
 	orders := ofA
 	orders.Seq = 4
+	next, late := lost, lost
+	next.Start, next.Token, late.Start = minutes(6), minutes(6).UnixMilli()+1, minutes(8)
+	early, beyond, mine, after4 := recordtest.Part(2, c, 6, 10), recordtest.Part(4, c, 8, 10), recordtest.Grant(2, 1, "b"), recordtest.Grant(4, 2, "d")
+	beyond.Token = minutes(8).UnixMilli()
+	ended := operator
+	ended.Seq, ended.WindowStart, ended.WindowEnd, ended.Token = 3, minutes(7), minutes(7), minutes(7).UnixMilli()
 	ofKin := beside
 	ofKin.Group = "eu"
 	for name, c := range map[string]struct {
@@ -65,6 +72,11 @@ func TestALeaseBesideOneThatWasLostIsAFault(t *testing.T) {
 		"another knows since when":  {[]store.Record{below, beside, tells(beside, 3, unknown), tells(beside, 4, lost)}, []string{"fault granted-beside-lost 2", "warning records-lost 3"}},
 		"another knew since when":   {[]store.Record{below, beside, tells(beside, 3, lost), tells(beside, 4, unknown)}, []string{"fault granted-beside-lost 2", "warning records-lost 3"}},
 		"it was released, and lost": {[]store.Record{below, recordtest.Part(2, c, 6, 10), tells(c, 3, lost), tells(c, 4, released)}, []string{"warning records-lost 3", "warning records-lost 4"}},
+		"a release is lost, too":    {[]store.Record{a, tells(a, 2, next)}, []string{"warning records-lost 2"}},
+		"another has released":      {[]store.Record{below, early, recordtest.Release(early, 3, minutes(7)), after4, tells(after4, 5, late)}, []string{"warning records-lost 5"}},
+		"an override right below":   {[]store.Record{a, operator, tells(operator, 3, next), beyond}, []string{"note override 2", "warning records-lost 3", "fault granted-beside-lost 4"}},
+		"another was ended":         {[]store.Record{below, early, ended, after4, tells(after4, 5, late)}, []string{"note override 3", "warning records-lost 5"}},
+		"it has come again":         {[]store.Record{below, mine, tells(mine, 3, lost)}, []string{"warning records-lost 3"}},
 		"it is there":               {[]store.Record{a, tells(a, 2, isA)}, []string{}},
 		"a lease was extended":      {[]store.Record{a, recordtest.Part(2, a, 7, 9), tells(recordtest.Part(2, a, 7, 9), 3, onA)}, []string{"fault granted-beside-lost 2", "warning records-lost 3"}},
 		"a lease is extended yet":   {[]store.Record{a, tells(a, 2, onA), recordtest.Part(3, a, 7, 9)}, []string{"warning records-lost 2", "fault granted-beside-lost 3"}},
@@ -77,5 +89,29 @@ func TestALeaseBesideOneThatWasLostIsAFault(t *testing.T) {
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("%s: (-want +got)\n%s", name, diff)
 		}
+	}
+}
+
+// However long ago the records are by which a loss was judged: it is found, and once.
+func TestALossIsJudgedOnceInALongLedger(t *testing.T) {
+	lost := store.Lost{Seq: 2, Token: recordtest.Minutes(5).UnixMilli(), Claim: "lost", InstanceID: "b", Start: recordtest.Minutes(5), End: recordtest.Minutes(10)}
+	says := func(g store.Record, seq int64) store.Record {
+		r := recordtest.Told(g, seq, store.Outcome{})
+		r.Metadata = lost.Metadata()
+		return r
+	}
+	beside := recordtest.Grant(2, 1, "c")
+	records := []store.Record{recordtest.Grant(1, 0, "a"), beside, says(beside, 3)}
+	for seq := int64(4); seq < 3000; seq++ {
+		g := recordtest.Grant(seq, int(seq), "c")
+		g.Claim = fmt.Sprint("c", seq)
+		if records = append(records, g); seq == 1500 {
+			seq++
+			records = append(records, says(g, seq))
+		}
+	}
+	got := slices.DeleteFunc(found(records, recordtest.Minutes(16000)), func(text string) bool { return !strings.Contains(text, "lost") })
+	if diff := cmp.Diff([]string{"fault granted-beside-lost 2", "warning records-lost 3"}, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
 	}
 }

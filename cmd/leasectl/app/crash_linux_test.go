@@ -92,8 +92,15 @@ func TestACronJobCompletesOnlyWhenItsReportIsMade(t *testing.T) {
 			pods := 0
 			pod := func() *process {
 				pods++
-				args := append(manifest(slot), "--worker-type", "t", "--failover-within", "6s", "--store", storeArg, "--instance-id", fmt.Sprint("pod-", pods))
+				args := append(manifest(slot), "--worker-type", "t", "--failover-within", "10s", "--store", storeArg, "--instance-id", fmt.Sprint("pod-", pods))
 				return start(t, append(args, "--", "sh", "-c", `echo "begun $LEASE_TOKEN" >> "$0"; sleep 0.4; echo "made $LEASE_TOKEN" >> "$0"`, file)...)
+			}
+			complete := func(p *process) bool {
+				code := p.wait()
+				if code == exit.OK && !slices.ContainsFunc(procs.Lines(file), func(line string) bool { return strings.HasPrefix(line, "made ") }) {
+					t.Errorf("a pod is complete, and no report is made:\n%s", p.output())
+				}
+				return code == exit.OK
 			}
 			wait := func(most time.Duration) { time.Sleep(time.Duration(random.Int64N(int64(most)))) }
 			killed := map[string]bool{} // those whose runs it ended, or may have
@@ -106,7 +113,7 @@ func TestACronJobCompletesOnlyWhenItsReportIsMade(t *testing.T) {
 					wait(time.Second)
 				}
 				_ = p.cmd.Process.Kill() // It may have ended.
-				if code := p.wait(); code == exit.OK {
+				if complete(p) {
 					break
 				}
 				wait(300 * time.Millisecond)
@@ -114,8 +121,11 @@ func TestACronJobCompletesOnlyWhenItsReportIsMade(t *testing.T) {
 					killed[strings.Fields(lines[len(lines)-1])[1]] = true
 				}
 			}
-			for n := range 2 { // Each completes: the second finds that it is done.
-				if p := pod(); p.wait() != exit.OK {
+			for n, p := range []*process{pod(), pod(), nil} { // Beside one another, and one that comes later.
+				if p == nil {
+					p = pod()
+				}
+				if !complete(p) {
 					t.Fatalf("pod %d that nobody kills ended with %d, want 0\n%s", n+1, p.wait(), p.output())
 				}
 			}

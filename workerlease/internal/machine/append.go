@@ -186,6 +186,7 @@ func (x *step) refused(r store.Record) {
 	case (s.Stopping || r.Kind != store.KindGrant) && sent.Kind == store.KindRelease && r.Kind != store.KindRelease && r.Claim == sent.Claim && x.ledger().Poison(r) == nil:
 		// Another worker's done record or outcome, or an order, which change nothing of the term.
 		x.observeRecord(r)
+		s.told(r) // It may be one's own outcome, of whose append the reply was lost.
 		if !x.releasable(r, r.Claim) {
 			x.reread()
 			return

@@ -72,8 +72,8 @@ func (x *step) tellDead(d Dead) {
 	})}
 }
 
-// lives reports that a record shows that the worker which is to be told dead lives: it has released its term, or said what came of
-// its work, meanwhile.
+// lives reports that a record shows that the worker which is to be told dead lives: it has extended or released its term, or said
+// what came of its work, meanwhile.
 func (d *Death) lives(by store.Record) bool {
 	if d.Metadata == "" || by.Seq <= d.Seq {
 		return false
@@ -81,7 +81,7 @@ func (d *Death) lives(by store.Record) bool {
 	of, _ := store.Record{Kind: store.KindOutcome, Metadata: d.Metadata}.Outcome()
 	o, tells := by.Outcome()
 	said := tells && o.InstanceID == of.InstanceID && o.Attempt == of.Attempt && o.SlotStart.Equal(of.SlotStart)
-	return said || by.Kind == store.KindRelease && by.Claim == d.Claim
+	return said || by.Claim == d.Claim && (by.Kind == store.KindRelease || by.Kind == store.KindGrant)
 }
 
 // keptBack reports the slot in which the window of a dead run ended, if nobody could begin it after that: those before it
@@ -96,6 +96,14 @@ func (x *step) keptBack(d Dead) {
 
 // LastAttempt reports that no attempt at a slot follows one.
 func (c *Config) LastAttempt(n int) bool { return c.Once && c.MaxAttempts > 0 && n >= c.MaxAttempts }
+
+// saidGivenUp reports that records say that a slot is given up: who made its last attempt has reported that.
+func (f facts) saidGivenUp(slot slots.Slot, head store.Record, below []store.Record) bool {
+	return slices.ContainsFunc(append([]store.Record{head}, below...), func(r store.Record) bool {
+		o, tells := r.Outcome()
+		return tells && o.GivenUp && o.SlotStart.Equal(slot.Start)
+	})
+}
 
 // giveUp reports a slot that has used up its attempts, once.
 func (x *step) giveUp(slot slots.Slot, attempts int) {

@@ -137,6 +137,9 @@ func (x *step) jobIsOver(head store.Record, below []store.Record) bool {
 		x.lose(head) // The last attempt may yet succeed.
 	default:
 		x.tellDead(x.dead(head, below))
+		if !x.m.Single && x.saidGivenUp(s.Bid.Slot, head, below) {
+			s.View.GivenUp = s.Bid.Slot.Start
+		}
 		x.giveUp(s.Bid.Slot, s.View.Carried.Attempt)
 		x.next()
 	}

@@ -168,10 +168,11 @@ func (f facts) carried(claim string) string {
 
 // tells is what the head is to be read for, to tell it; nil: for nothing.
 func (f facts) tells() *Report {
-	if f.s.Bid.Stage != Aiming || !f.room(ReadingHead, Appending) {
+	r := f.tellable()
+	if r == nil || f.s.Bid.Stage != Aiming || !f.room(ReadingHead, Appending) {
 		return nil
 	}
-	return f.tellable()
+	return r
 }
 
 // tellable is what is to be told now, while nothing else is appended that tells it; nil: nothing is.

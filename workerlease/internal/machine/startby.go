@@ -82,7 +82,7 @@ func (x *step) unattended(head store.Record) {
 	s.View.Attended = true
 	slot := x.m.Schedule.At(s.Bid.Late)
 	ran := head.SlotStart.Before(slot.Start) && head.WindowEnd.After(slot.Start) // an earlier one's work
-	begun := !c.DoneUntil.IsZero() || c.Attempt > 0 && c.Slot.Before(slot.Start)
+	begun := !c.DoneUntil.IsZero() || c.tried() && c.Slot.Before(slot.Start)
 	if begun && !x.m.IsDone(*c, slot) && c.attempt(slot) == 1 && !ran && !x.m.Rules.MayStart(x.at.Now.Earliest, x.m.startBy(slot)) && x.m.CatchUp == CatchUpNone {
 		x.tellMissed(x.m.Schedule.At(x.unbegun(head, slot.Start)), slot.End, Unattended)
 	}

@@ -136,9 +136,9 @@ func (x *step) surrender(head store.Record, below []store.Record, obeyed bool) {
 		r := x.telling
 		if r == nil {
 			r = &s.Report
-		}
-		if obeyed && r.Metadata != "" {
 			r.Tries++
+		}
+		if obeyed {
 			x.tell(r, head, below)
 		}
 		return

@@ -101,6 +101,17 @@ type Carried struct {
 	Begun, Triggered time.Time
 }
 
+// tried reports that work of a slot was attempted, and not only that of a trigger.
+func (c Carried) tried() bool { return c.Attempt > 0 && c.Triggered.IsZero() }
+
+// Undone is when the slot starts that was attempted last, if none is done yet; zero: nothing was attempted.
+func (c Carried) Undone() (start time.Time) {
+	if c.tried() && c.DoneUntil.IsZero() {
+		start = c.Slot
+	}
+	return start
+}
+
 // attempt is the number of the attempt that a grant of a slot would be.
 func (c Carried) attempt(slot slots.Slot) int {
 	if c.Slot.Equal(slot.Start) {
