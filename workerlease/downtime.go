@@ -55,8 +55,12 @@ func meaning(err error) error {
 	return nil
 }
 
-// fails takes in a failure of the store, and reports whether one like it was told since the store worked.
+// fails takes in a failure of the store, and reports whether one like it was told since the store worked. A store that has lost
+// records answers.
 func (w *WorkerLease) fails(op machine.Op, err error) (again bool) {
+	if errors.Is(err, store.ErrWentBack) {
+		return false
+	}
 	now, k, m, d := w.client.local(), kinds[op], meaning(err), &w.downtime
 	if k == none { // Upkeep fails apart: trimming takes a right that leasing doesn't.
 		d = &w.upkeep

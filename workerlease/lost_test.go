@@ -60,6 +60,9 @@ func TestAHolderStopsWithItsWindowWhenItsStoreHasLostIt(t *testing.T) {
 			if s := first.Status(); s.Blocked != "" {
 				t.Errorf("Blocked = %q, want that it is over", s.Blocked)
 			}
+			if e := append(observed[event.StoreRecovered](first), observed[event.StoreRecovered](second)...); len(e) > 0 {
+				t.Errorf("StoreRecovered events = %+v, want none: the store answered all the time", e)
+			}
 			at(12 * time.Minute)
 			records, stamp, err := m.Tail(t.Context(), "job", 100)
 			must(t, err)

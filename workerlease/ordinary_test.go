@@ -356,6 +356,8 @@ func TestAWorkerThatStartsByDayKnowsOfTheNight(t *testing.T) {
 			}
 			if said := observed[event.Exhausted](second); when < night && len(said) > 0 {
 				t.Errorf("at %v the second worker reports %+v, which the first one has", when, said)
+			} else if when > night && len(said) != 1 {
+				t.Errorf("at %v the second worker has reported %+v, want the night for which it was there", when, said)
 			}
 		}
 	})

@@ -99,7 +99,9 @@ func (l *Ledger) Presences(ctx context.Context, workerType string) ([]store.Pres
 	return storekit.Run(ctx, l.runner, "presences", workerType, func(ctx context.Context) (all []store.Presence, err error) {
 		names := []string{workerType}
 		if workerType == "" {
-			if names, err = l.members(ctx, l.names.rosters()); err != nil {
+			if names, err = l.members(ctx, l.names.rosters()); errors.Is(err, errTooMuch) {
+				return nil, unreadable{err.Error(), store.ErrRefused}
+			} else if err != nil {
 				return nil, err
 			}
 			names = slices.DeleteFunc(names, func(name string) bool { return store.CheckWorkerType(name) != nil })
@@ -108,13 +110,12 @@ func (l *Ledger) Presences(ctx context.Context, workerType string) ([]store.Pres
 		switch {
 		case err != nil:
 			return nil, err
-		case workerType == "":
-			l.leftOut.Store(&left)
-		case len(left) > 0:
-			return nil, left[0]
+		case workerType != "" && len(left) > 0:
+			err = left[0]
 		}
+		l.leftOut.Store(&left)
 		slices.SortFunc(all, store.ComparePresences)
-		return all, nil
+		return all, err
 	})
 }
 
@@ -127,7 +128,7 @@ type unreadable struct {
 func (e unreadable) Error() string { return e.text }
 func (e unreadable) Unwrap() error { return e.is }
 
-// Unlisted is which rosters the newest list of all presences lacks; nil if none.
+// Unlisted is which rosters the newest list of presences lacks; nil if none.
 func (l *Ledger) Unlisted() error {
 	left := l.leftOut.Load()
 	switch {
@@ -210,9 +211,9 @@ func (l *Ledger) inParts(ctx context.Context, workerType string) (all []store.Pr
 		text := fmt.Sprintf("%s: %v by DEL %[1]s, after which workers enter themselves again", key, errTooMuch)
 		switch {
 		case isCode(err, "NOPERM"):
-			err = unreadable{text + "; or grant +hkeys +hstrlen +hmget, with which it is read in parts", errTooMuch}
+			err = unreadable{text + "; or grant +hkeys +hstrlen +hmget, with which it is read in parts", store.ErrRefused}
 		case errors.Is(err, errTooMuch):
-			err = unreadable{text, errTooMuch}
+			err = unreadable{text, store.ErrRefused}
 		case isCode(err, "WRONGTYPE"):
 			err = spoiled(key)
 		}

@@ -59,7 +59,7 @@ type (
 		Seq  int64
 	}
 	// Exhausted: a slot has been tried Job.MaxAttempts times, and is not done. It
-	// is not tried again.
+	// is not tried again. Each worker that was there by then reports it once.
 	Exhausted struct {
 		Worker
 		Slot     slots.Slot

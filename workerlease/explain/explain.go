@@ -57,6 +57,8 @@ type Explanation struct {
 	// had, of which this is one, and GapSlots their number; zero if somebody had it.
 	Gap      slots.Slot
 	GapSlots int
+	// Lost are records that the store has lost, as workers have said since, whose leases were in the slot.
+	Lost []store.Lost
 	// Orders are those of operators that were in force when the slot was decided, or at At if the slot isn't known.
 	Orders []store.Order
 	// InForce are those in force at At. One that came after the slot was decided may be why nobody had the rest of it.
@@ -84,6 +86,7 @@ func Explain(q Question) Explanation {
 	x.e.At = q.At
 	x.findSlot()
 	x.findTerms()
+	x.findLost()
 	x.findOrders()
 	for _, p := range q.Presences {
 		x.e.Workers = append(x.e.Workers, x.judge(p))

@@ -149,6 +149,20 @@ func (x *asked) findTerms() {
 	x.growGap()
 }
 
+// findLost finds what the store has lost of the slot. Of a term whose start isn't known only its end is.
+func (x *asked) findLost() {
+	for r := range x.oldestFirst() {
+		l, is := r.Lost()
+		within := l.Start.Before(x.e.Slot.End)
+		if l.Start.IsZero() {
+			within = !l.End.After(x.e.Slot.End)
+		}
+		if is && within && l.End.After(x.e.Slot.Start) {
+			x.e.Lost = append(x.e.Lost, l)
+		}
+	}
+}
+
 // nobodyHad reports that nobody had the slot of an entry in this state.
 func nobodyHad(s history.State) bool { return s == history.Missed || s == history.Free }
 

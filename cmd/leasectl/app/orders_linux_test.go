@@ -36,16 +36,17 @@ func TestAnOrderLeavesTheCommandItsGrace(t *testing.T) {
 						t.Fatalf("leasectl %s = %+v", order, got)
 					}
 					var released store.Record
-					procs.Eventually(t, "the release of the rest", func() bool {
+					procs.Eventually(t, "the release of the rest, or its end", func() bool {
 						all, _, err := l.Tail(t.Context(), "t", 10)
 						for _, r := range all {
 							if r.Kind == store.KindRelease {
 								released = r
 							}
 						}
-						return err == nil && released.Seq > 0
+						over := err == nil && strings.Contains(p.output(), ": ended: ") && storeTime(t, l).After(all[0].WindowEnd)
+						return released.Seq > 0 || over // A machine that is slow has no rest left.
 					})
-					late = len(procs.Lines(told)) != 1 || len(procs.Lines(tidied)) != 1
+					late = released.Seq == 0 || len(procs.Lines(told)) != 1 || len(procs.Lines(tidied)) != 1
 					_ = p.cmd.Process.Signal(syscall.SIGTERM) // With --once it ends by itself.
 					<-p.done
 					if late {

@@ -97,12 +97,18 @@ func (x *step) keptBack(d Dead) {
 // LastAttempt reports that no attempt at a slot follows one.
 func (c *Config) LastAttempt(n int) bool { return c.Once && c.MaxAttempts > 0 && n >= c.MaxAttempts }
 
-// saidGivenUp reports that records say that a slot is given up: who made its last attempt has reported that.
-func (f facts) saidGivenUp(slot slots.Slot, head store.Record, below []store.Record) bool {
-	return slices.ContainsFunc(append([]store.Record{head}, below...), func(r store.Record) bool {
-		o, tells := r.Outcome()
-		return tells && o.GivenUp && o.SlotStart.Equal(slot.Start)
-	})
+// saidBefore takes in that a slot had been given up before the worker came: those that were there have reported that.
+func (x *step) saidBefore(head store.Record, below []store.Record) {
+	v := &x.s.View
+	if v.Judged || x.m.Single {
+		return
+	}
+	v.Judged = true
+	for _, r := range append([]store.Record{head}, below...) {
+		if o, tells := r.Outcome(); tells && o.GivenUp {
+			v.GivenUp = later(v.GivenUp, o.SlotStart)
+		}
+	}
 }
 
 // giveUp reports a slot that has used up its attempts, once.

@@ -25,6 +25,7 @@ func (x *step) judge(head store.Record, below []store.Record) {
 	x.observeRecord(head)
 	x.superseded(head, below)
 	x.heedOrders()
+	x.saidBefore(head, below)
 	x.unattended(head)
 	x.compareSlots(head, below)
 	x.lookBlocked(head)
@@ -137,9 +138,6 @@ func (x *step) jobIsOver(head store.Record, below []store.Record) bool {
 		x.lose(head) // The last attempt may yet succeed.
 	default:
 		x.tellDead(x.dead(head, below))
-		if !x.m.Single && x.saidGivenUp(s.Bid.Slot, head, below) {
-			s.View.GivenUp = s.Bid.Slot.Start
-		}
 		x.giveUp(s.Bid.Slot, s.View.Carried.Attempt)
 		x.next()
 	}

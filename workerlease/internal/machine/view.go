@@ -35,6 +35,7 @@ type View struct {
 	Dead        string    // the claim of the newest attempt that was reported as lost
 	GivenUp     time.Time // start of the newest slot of a job that was reported as given up
 	Missed      time.Time // start of the newest slot of a job that was reported as missed
+	Judged      bool      // a head that can be obeyed was judged
 	Attended    bool      // what the ledger shows of the slot before the worker started was looked at
 	Unreachable int64     // seq of the newest unreachable record, 0 if there is none
 }

@@ -42,6 +42,7 @@ type facts struct {
 
 	workers    []workerlease.Candidate
 	workersErr error
+	unlisted   error // which workers can't be listed beside these
 }
 
 // ledger is what is known of the ledger of one worker type.
@@ -79,6 +80,9 @@ func ask(ctx context.Context, l store.Ledger, workerType string) facts {
 	limited(func(ctx context.Context) { f.trips, f.tripsErr = readOften(ctx, l, names) })
 	limited(func(ctx context.Context) {
 		f.workers, f.workersErr = workerlease.NewClient(l, workerlease.ClientOptions{}).Candidates(ctx, workerType)
+		if partial, is := store.As[store.PartialRoster](l); is && f.workersErr == nil {
+			f.unlisted = partial.Unlisted()
+		}
 	})
 	return f
 }

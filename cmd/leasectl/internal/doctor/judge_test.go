@@ -272,6 +272,7 @@ func TestWorkersThatAreMissingOrHaveAWrongClockAreNamed(t *testing.T) {
 	waiting.Missed = "nobody had it: store went back"
 	for name, c := range map[string]struct {
 		workers      []workerlease.Candidate
+		unlisted     error
 		err          error
 		level, clock store.Level
 		says, clocks string
@@ -285,6 +286,8 @@ func TestWorkersThatAreMissingOrHaveAWrongClockAreNamed(t *testing.T) {
 		"one missing":            {workers: []workerlease.Candidate{worker("a", true, 0), worker("b\x1b[2J", false, time.Hour)}, level: store.LevelWarn, says: "missing: b�[2J on h1 of export, last seen 2026-03-02T12:00:00.000Z", clock: store.LevelOK},
 		"a holder missing":       {workers: []workerlease.Candidate{worker("a", true, 0), holder}, level: store.LevelWarn, says: "missing: b on h1 of export, last seen 2026-03-02T12:00:00.000Z, and its lease is in force → see whether they died, or can't reach the store: leasectl inspect workers; leasectl release --force ends the lease of one that died", clock: store.LevelOK},
 		"a store that went back": {workers: []workerlease.Candidate{waiting, worker("b", true, 0)}, level: store.LevelWarn, says: "they claimed nothing for that: a on h1 of export → find out whether the store was flushed", clock: store.LevelOK},
+		"a list that lacks some": {workers: []workerlease.Candidate{worker("a", true, 0)}, unlisted: errors.New("roster:mail is no hash"), level: store.LevelWarn, says: "roster:mail is no hash → until that is done, nothing is known", clock: store.LevelOK},
+		"a list that lacks all":  {unlisted: errors.New("roster:mail is no hash"), level: store.LevelWarn, says: "roster:mail is no hash", clock: store.LevelSkip},
 		"nobody left":            {workers: []workerlease.Candidate{worker("a", false, 0)}, level: store.LevelWarn, says: "nobody of the roster is left for export → start a worker, or see whether those that were there reach the store", clock: store.LevelOK},
 		"a wrong clock":          {workers: []workerlease.Candidate{worker("a", true, -3*time.Second), worker("b", true, 0)}, level: store.LevelOK, clock: store.LevelWarn, clocks: "that of a on h1 is 3s behind store time (±5ms) → set these machines' clocks"},
 		"an empty roster":        {level: store.LevelSkip, says: "nobody is in the roster", clock: store.LevelSkip},
@@ -293,7 +296,7 @@ func TestWorkersThatAreMissingOrHaveAWrongClockAreNamed(t *testing.T) {
 		"only stopped one":       {workers: []workerlease.Candidate{stopped}, level: store.LevelWarn, says: "nobody of the roster is left", clock: store.LevelOK},
 	} {
 		t.Run(name, func(t *testing.T) {
-			wants(t, judgeWorkers(c.workers, ledgers, c.err), c.level, c.says)
+			wants(t, judgeWorkers(c.workers, c.unlisted, ledgers, c.err), c.level, c.says)
 			wants(t, judgeClocks(c.workers, c.err), c.clock, c.clocks)
 		})
 	}

@@ -15,14 +15,14 @@ import (
 
 const seeWorkers = "see whether they died, or can't reach the store: leasectl inspect workers"
 
-// judgeWorkers says which workers of the roster are missing, and which worker types have none at all.
-func judgeWorkers(all []workerlease.Candidate, ledgers []ledger, err error) store.Finding {
+// judgeWorkers says which workers of the roster are missing, and which worker types have none at all, as far as they can be listed.
+func judgeWorkers(all []workerlease.Candidate, unlisted error, ledgers []ledger, err error) store.Finding {
 	switch {
 	case errors.Is(err, errors.ErrUnsupported):
 		return skip(checkWorkers, "the store keeps no roster")
 	case err != nil:
 		return unread(checkWorkers, err)
-	case len(all) == 0:
+	case len(all) == 0 && unlisted == nil:
 		return skip(checkWorkers, "nobody is in the roster: no worker was seen within 24 h that writes it")
 	}
 	present := map[string]int{}
@@ -60,6 +60,8 @@ func judgeWorkers(all []workerlease.Candidate, ledgers []ledger, err error) stor
 		return warn(checkWorkers, "start a worker, or see whether those that were there reach the store: slots are missed", "nobody of the roster is left for %s", some(deserted))
 	case len(gone) > 0:
 		return warn(checkWorkers, remedy, "missing: %s", some(gone))
+	case unlisted != nil:
+		return warn(checkWorkers, "until that is done, nothing is known of these workers", "%v", unlisted)
 	}
 	if there == len(all) {
 		return ok(checkWorkers, "all %d are there", there)

@@ -2,11 +2,13 @@ package inspect
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/workerlease"
 	"github.com/slotlease/slotlease/workerlease/history"
 )
 
@@ -36,6 +38,23 @@ func reasons(ctx context.Context, l store.Ledger, workerType string, rows []hist
 		}
 	}
 	return found
+}
+
+// SayLost names the workers that are there and say that the store has lost records that they had read, or may have. The ledger
+// itself says so only once a worker has claimed again.
+func SayLost(crew []store.Presence, now time.Time) (names []string) {
+	for _, p := range crew {
+		if strings.HasSuffix(p.Missed, string(workerlease.StoreWentBack)) && workerlease.IsPresent(p, now) {
+			names = append(names, p.InstanceID)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// LostText is what such workers say, in a line.
+func LostText(names []string) string {
+	return fmt.Sprintf("the store has lost records, or may have, so that %s claimed nothing", listed(names))
 }
 
 // missingText is what workers say of a slot, in a line.

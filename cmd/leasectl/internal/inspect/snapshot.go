@@ -17,6 +17,7 @@ type snapshot struct {
 	types      Types // if workerType is empty
 	rows       []history.Entry
 	reasons    map[time.Time][]Missing // why slots that nobody had were missed, by their starts
+	lost       []string                // if there are none: who says that the store has lost them
 	limit      int                     // the number of records that was read, at most
 	copied     copied                  // if it was taken of a copy
 	note       string                  // the store's note, or empty
@@ -69,6 +70,7 @@ func (s *snapshot) take(ctx context.Context, l store.Ledger, o Options, limit in
 	s.at, s.rows = stamp.Time, s.rows[max(0, len(s.rows)-o.Last):]
 	s.reasons = reasons(ctx, l, o.WorkerType, s.rows)
 	if o.WorkerType != "" && len(s.rows) == 0 {
+		s.lost = SayLost(rosterOf(ctx, l, o.WorkerType), s.at)
 		return CheckType(ctx, l, o.WorkerType)
 	}
 	return nil

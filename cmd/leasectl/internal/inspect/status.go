@@ -2,7 +2,6 @@ package inspect
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -158,8 +157,8 @@ func (s *overview) tails(ctx context.Context, l *charges.Ledger, names []string)
 // crews are the workers of the roster by type, if the ledger keeps one.
 func (s *overview) crews(ctx context.Context, l *charges.Ledger, workerType string) (map[string][]store.Presence, error) {
 	all, err := l.Presences(ctx, workerType)
-	if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, store.ErrDenied) {
-		return nil, nil // It is for information.
+	if withoutRoster(err) {
+		return nil, nil
 	}
 	s.roster = len(all) > 0
 	crews := map[string][]store.Presence{}

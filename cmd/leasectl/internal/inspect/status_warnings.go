@@ -57,6 +57,12 @@ func (t *typeStatus) count(crew []store.Presence, now time.Time) (there []store.
 func (t *typeStatus) take(crew []store.Presence, roster bool, now time.Time) {
 	there, holds := t.count(crew, now)
 	t.warnOfSlots(now)
+	if names := SayLost(there, now); len(names) > 0 {
+		if len(t.rows) == 0 {
+			t.note = "" // It had slots.
+		}
+		t.warn("%s: see leasectl doctor", LostText(names))
+	}
 	if t.holder.State != "" && roster && len(crew) > 0 && !holds {
 		t.warn("%s holds, and isn't there by the roster", holderOf(t.holder))
 	}

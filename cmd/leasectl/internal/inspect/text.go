@@ -10,8 +10,11 @@ import (
 // has the warning, too, which is told beside the table otherwise.
 func (s snapshot) drawing(colours, framed bool) string {
 	table := "no records yet\n"
-	if len(s.rows) > 0 {
+	switch {
+	case len(s.rows) > 0:
 		table = strings.Join(s.tableLines(colours), "\n") + "\n"
+	case len(s.lost) > 0:
+		table = "no records: " + LostText(s.lost) + "\n"
 	}
 	if framed && s.warning != "" {
 		table += "\nwarning: " + display.Line(s.warning) + "\n"

@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -52,6 +53,11 @@ func rosterOf(ctx context.Context, l store.Ledger, workerType string) []store.Pr
 		return nil
 	}
 	return all
+}
+
+// withoutRoster reports that a roster is none, or can't be read as it is: it is for information, and a look does without.
+func withoutRoster(err error) bool {
+	return slices.ContainsFunc([]error{errors.ErrUnsupported, store.ErrDenied, store.ErrMissing, store.ErrRefused}, func(is error) bool { return errors.Is(err, is) })
 }
 
 // TypesIn lists the worker types of a ledger.

@@ -25,6 +25,9 @@ func showVersions(ctx context.Context, t storeuri.Target, l store.Ledger, o Opti
 		c := crew{glimpse: found.glimpse}
 		err := c.take(ctx, l)
 		found.glimpse, found.this = c.glimpse, this
+		if partial, is := store.As[store.PartialRoster](l); is && err == nil {
+			found.lacks = partial.Unlisted()
+		}
 		found.add(c)
 		return err
 	})
@@ -40,6 +43,7 @@ type fleet struct {
 	glimpse
 
 	this     string // the version of this program
+	lacks    error  // whose workers can't be listed, if any
 	releases []release
 }
 
@@ -100,6 +104,8 @@ func (f fleet) others() (n, all int) {
 func (f fleet) fault() error {
 	n, all := f.others()
 	switch {
+	case n == 0 && f.lacks != nil:
+		return exit.With(exit.Unsound, fmt.Errorf("others may run another version: %w", f.lacks))
 	case n == 0:
 		return nil
 	case all == 1:

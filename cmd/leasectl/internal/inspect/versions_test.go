@@ -2,8 +2,10 @@ package inspect
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -68,5 +70,55 @@ func TestALedgerWhoseWorkersRunThisVersionHasNoFault(t *testing.T) {
 	}
 	if out, err := versionsOf(t, attended(t), "v1.2.3", false); err != nil || !strings.Contains(out, "v1.2.3") {
 		t.Errorf("version --check wrote\n%s\n%v, want no fault", out, err)
+	}
+}
+
+// partial is a ledger whose roster of a worker type can't be read, beside those that can.
+type partial struct {
+	*memory.Ledger
+
+	spoiled string
+}
+
+func (p partial) Presences(ctx context.Context, workerType string) ([]store.Presence, error) {
+	if workerType == p.spoiled {
+		return nil, p.Unlisted()
+	}
+	return p.Ledger.Presences(ctx, workerType)
+}
+
+func (p partial) Unlisted() error {
+	return fmt.Errorf("roster:%s is no hash, remove it: %w", p.spoiled, store.ErrRefused)
+}
+
+// No worker is known to run this version that can't be listed; and the roster is for information, so that the ledger is shown.
+func TestARosterThatCannotBeReadHidesNoLedgerAndIsNotTakenForWhole(t *testing.T) {
+	l := partial{attended(t), "export"}
+	if _, err := versionsOf(t, partial{l.Ledger, "mail"}, "v1.2.3", false); err == nil || !strings.Contains(err.Error(), "other version") {
+		t.Errorf("version --check = %v, want that others are known", err)
+	}
+	all, err := l.Ledger.Presences(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range all {
+		p.Version = "v1.2.3"
+		if err := l.Attend(t.Context(), []store.Presence{p}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := versionsOf(t, l.Ledger, "v1.2.3", false); err != nil {
+		t.Errorf("version --check = %v, want nil of one version", err)
+	}
+	if _, err := versionsOf(t, partial{l.Ledger, "mail"}, "v1.2.3", false); err == nil || !strings.Contains(err.Error(), "others may run another version: roster:mail is no hash, remove it") {
+		t.Errorf("version --check of a list that lacks some = %v, want that it lacks them", err)
+	}
+	if got, err := whyOf(t, l, "", "", ""); err != nil || !strings.Contains(got, "has the slot from 12:40:00Z") {
+		t.Errorf("why = %s, %v, want who has the slot", got, err)
+	}
+	var status bytes.Buffer
+	err = showStatus(t.Context(), storeuri.Target{}, l, Options{WorkerType: "export", Timeout: time.Minute}, Screen{Writer: &status})
+	if err != nil || !strings.Contains(status.String(), "\nexport ") {
+		t.Errorf("status = %s, %v, want the worker type", status.String(), err)
 	}
 }

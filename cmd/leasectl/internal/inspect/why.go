@@ -2,7 +2,6 @@ package inspect
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -65,7 +64,7 @@ func (a *answer) take(ctx context.Context, l *charges.Ledger, q Question) error 
 		}
 	}
 	presences, err := l.Presences(ctx, a.workerType)
-	if err != nil && !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, store.ErrDenied) && !errors.Is(err, store.ErrMissing) {
+	if err != nil && !withoutRoster(err) {
 		return err
 	}
 	presences = slices.DeleteFunc(presences, func(p store.Presence) bool { return forgotten(p, a.at) })

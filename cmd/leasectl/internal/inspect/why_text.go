@@ -111,7 +111,7 @@ func (a answer) whoHad() (lines []string) {
 		}
 		return lines
 	case a.Unread:
-		lines = []string{fmt.Sprintf("Who had it at %s isn't known: the records of the ledger begin later, or older ones have been trimmed.", a.clock(a.At))}
+		lines = append([]string{fmt.Sprintf("Who had it at %s isn't known: the records of the ledger begin later, or older ones have been trimmed, or lost.", a.clock(a.At))}, a.lost()...)
 		if !a.ahead.IsZero() {
 			lines = append(lines, fmt.Sprintf("The newest record was written at %s by the store's clock, which is yet to come: that was set back since, most likely. leasectl doctor looks at it.", a.clock(a.ahead)))
 		}
@@ -129,7 +129,7 @@ func (a answer) whoHad() (lines []string) {
 	case len(a.Terms) == 0 && a.When == explain.Future:
 		return []string{fmt.Sprintf("Nobody has claimed %s yet. Claims open shortly before it begins, by default 10s, or a quarter of a slot if that is less.", a.slot())}
 	case len(a.Terms) == 0:
-		return append(a.nobody(), a.elsewhere()...)
+		return slices.Concat(a.nobody(), a.lost(), a.elsewhere())
 	}
 	if o := a.Terms[0].Order; o != nil && o.Kind == store.OrderTrigger {
 		lines = append(lines, fmt.Sprintf("This run is none of the schedule: it was %s.", a.order(*o)))
@@ -137,7 +137,7 @@ func (a answer) whoHad() (lines []string) {
 	for i, t := range a.Terms {
 		lines = append(lines, a.term(t, i == 0))
 	}
-	lines = append(lines, a.elsewhere()...)
+	lines = append(append(lines, a.lost()...), a.elsewhere()...)
 	if a.Holder == nil && a.When != explain.Future && !a.Done {
 		lines = append(append(lines, fmt.Sprintf("At %s nobody had it.", a.clock(a.At))), a.ordered()...)
 	}
@@ -159,6 +159,18 @@ func (a answer) ordered() (lines []string) {
 			}
 		case store.OrderPrefer, store.OrderTrigger: // These keep nobody from claiming.
 		}
+	}
+	return lines
+}
+
+// lost says which records of the slot the store has lost.
+func (a answer) lost() (lines []string) {
+	for _, l := range a.Lost {
+		whose := "of " + l.InstanceID
+		if !l.Start.IsZero() {
+			whose = fmt.Sprintf("by which %s had a lease from %s", l.InstanceID, a.clock(l.Start))
+		}
+		lines = append(lines, fmt.Sprintf("The store has lost record %d, %s until %s.", l.Seq, whose, a.clock(l.End)))
 	}
 	return lines
 }
@@ -293,6 +305,9 @@ func (a answer) nobody() (lines []string) {
 		verb = "has"
 	}
 	text := fmt.Sprintf("Nobody %s %s", verb, a.slot())
+	if len(a.Lost) > 0 {
+		text = "No record that is left says who had " + a.slot()
+	}
 	if a.GapSlots > 1 {
 		text += fmt.Sprintf(", nor the others of the %d slots in a row from %s to %s", a.GapSlots, a.clock(a.Gap.Start), a.clock(a.Gap.End))
 	}

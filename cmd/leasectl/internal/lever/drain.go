@@ -98,7 +98,9 @@ func typesOn(ctx context.Context, l store.Ledger, host string) (types []string, 
 		return nil, nil
 	}
 	if partial, is := store.As[store.PartialRoster](l); is && err == nil {
-		err = partial.Unlisted() // Their workers may be on the host.
+		if err = partial.Unlisted(); err != nil {
+			err = fmt.Errorf("nothing was drained, for some of its workers may not be known (--worker-type drains those of a type): %w", err)
+		}
 	}
 	for _, p := range all {
 		if p.Host == host && p.Phase != store.PhaseStopped && store.CheckWorkerType(p.WorkerType) == nil && !slices.Contains(types, p.WorkerType) {

@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/advice"
@@ -41,7 +43,7 @@ type Output struct {
 type result struct {
 	at      time.Time
 	store   string
-	names   []verify.Finding
+	names   []verify.Finding // about no record
 	ledgers []*verify.Report
 	warning string
 	charges workerlease.Charges
@@ -110,10 +112,32 @@ func read(ctx context.Context, l *charges.Ledger, o Options, out Output) (r resu
 	}
 	err = within(ctx, o, func(ctx context.Context) error {
 		stamp, err := l.Now(ctx)
-		r.at = stamp.Time
+		if r.at = stamp.Time; err == nil {
+			r.askWorkers(ctx, l, o.WorkerType)
+		}
 		return err
 	})
 	return r, err
+}
+
+// askWorkers finds the ledgers that have no records because the store has lost them, as workers that are there say. The roster is
+// for information: if it can't be read, there are none.
+func (r *result) askWorkers(ctx context.Context, l *charges.Ledger, workerType string) {
+	crews := map[string][]store.Presence{}
+	all, _ := l.Presences(ctx, workerType)
+	for _, p := range all {
+		crews[p.WorkerType] = append(crews[p.WorkerType], p)
+	}
+	for _, name := range slices.Sorted(maps.Keys(crews)) {
+		names := inspect.SayLost(crews[name], r.at)
+		known := slices.ContainsFunc(r.ledgers, func(of *verify.Report) bool { return of.WorkerType == name && of.Records > 0 })
+		if len(names) > 0 && !known { // Else its records say so, or will.
+			r.names = append(r.names, verify.Finding{
+				Code: verify.RecordsLost, Severity: verify.Warning,
+				Text: name + " has no records: " + inspect.LostText(names) + ".", Remedy: "leasectl doctor says what to do.",
+			})
+		}
+	}
 }
 
 // within does something that the store has to answer in time.
