@@ -188,6 +188,42 @@ func TestNobodyWaitsForAnotherPrimaryWithoutTimeForIt(t *testing.T) {
 	}
 }
 
+// In an election all workers of a process ask at once: they wait together.
+func TestOneWaitForAnotherPrimaryIsEnoughForAll(t *testing.T) {
+	t.Parallel()
+	mock := clock.NewMock()
+	mock.Set(time.Now())
+	f := serve(t, &fakeServer{})
+	f.greet(member(f.addr))
+	f.steps.Store(1000)
+	l := f.open(Options{URI: "mongodb://" + f.addr + "/?replicaSet=rs0", Clock: mock})
+	ctx, cancel := context.WithDeadline(t.Context(), mock.Now().Add(24*time.Hour))
+	defer cancel()
+	const callers = 5
+	ended := make(chan error, callers)
+	for range callers {
+		go func() {
+			_, _, err := l.Tail(ctx, "job", 1)
+			ended <- err
+		}()
+	}
+	stood := time.After(patience)
+	for n := 0; n < callers; {
+		select {
+		case err := <-ended:
+			if n++; err == nil {
+				t.Error("Tail() without a primary = nil")
+			}
+		case <-time.After(time.Millisecond):
+			if n == 0 && !l.fitness.hasWaited() {
+				mock.Add(secondTry / 10) // From the end of the first wait on, the clock stands.
+			}
+		case <-stood:
+			t.Fatalf("%d of %d callers have ended, and the others wait again", n, callers)
+		}
+	}
+}
+
 func TestAWaitForAnotherPrimaryEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	f := serve(t, &fakeServer{})

@@ -34,6 +34,7 @@ type fitness struct {
 	mu     sync.Mutex
 	found  bool
 	failed time.Time // the newest check, or zero if it didn't fail
+	waited time.Time // when a caller had waited for another primary
 	// uuid is the collection's, which another has that was made in its place; empty if it is unknown.
 	uuid string
 	seen
@@ -69,6 +70,19 @@ func (f *fitness) history() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.uuid
+}
+
+// wait takes in that a caller has waited for another primary, and hasWaited reports that one just has.
+func (f *fitness) wait() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.waited = f.clock.Now()
+}
+
+func (f *fitness) hasWaited() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return !f.waited.IsZero() && f.clock.Since(f.waited).Abs() < secondTry
 }
 
 // renew lets the next operation look at the collection, which may be another one by now.
