@@ -2,6 +2,7 @@ package etcd
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -12,7 +13,7 @@ import (
 	"github.com/slotlease/slotlease/testutil/etcdpeer"
 )
 
-// Leaders of three members die while workers work, or hang for a while.
+// Leaders of three members die while workers work, or hang, until another leads.
 func TestFailovers(t *testing.T) {
 	failovers.Run(t, func(t *testing.T) failovers.World {
 		t.Helper()
@@ -21,16 +22,14 @@ func TestFailovers(t *testing.T) {
 			Open: func() store.Ledger { return opened(t, Options{URI: uri}) },
 			Fail: func(r *rand.Rand) {
 				m := leader(t, members)
+				end, again := m.Kill, m.Restart
 				if r.IntN(2) == 0 {
-					m.Pause()
-					failovers.Sleep(r)
-					failovers.Sleep(r)
-					m.Resume()
-					return
+					end, again = m.Pause, m.Resume
 				}
-				m.Kill()
+				end()
+				leader(t, slices.DeleteFunc(slices.Clone(members), func(x *etcdpeer.Server) bool { return x == m }))
 				failovers.Sleep(r)
-				m.Restart()
+				again()
 			},
 		}
 	})

@@ -40,4 +40,5 @@
 // What was trimmed is not seen, and neither is work that ran past a window. Times in a record are
 // those of its writer: they show that two clocks disagree, not which one was wrong. Records that a
 // store lost are seen only if a worker that had read or appended one noticed that, and lived to say so: see [store.Lost].
+// Of what is lost again while it waits, it says nothing more.
 package verify
