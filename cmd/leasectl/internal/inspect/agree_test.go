@@ -128,7 +128,7 @@ func TestAllThatShowsWorkersAgrees(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		held, standings := map[string]int{}, map[string]bool{}
+		held, standings, late := map[string]int{}, map[string]bool{}, time.Duration(0)
 		for moment := range 900 {
 			time.Sleep(1234 * time.Millisecond)
 			synctest.Wait()
@@ -147,6 +147,12 @@ func TestAllThatShowsWorkersAgrees(t *testing.T) {
 			standings[says.standings] = true
 			window := s.types[0].holder.Window
 			edge := func(at time.Time) bool { return s.at.Sub(at).Abs() < 1500*time.Millisecond }
+			overdue := s.types[0].overdue(s.at)
+			own := max(0, s.at.Sub(workers["b"].Status().Due)) // b is never cut off.
+			if _, known := workers["b"].Holder(); !known && says.holder == "" && (overdue-own).Abs() > time.Second {
+				t.Fatalf("%v: nobody has the slot, and the job is overdue for %v by status, for %v by b", s.at, overdue, own)
+			}
+			late = max(late, overdue)
 			for name, w := range workers {
 				holding := w.Status().Holding
 				if metric := gauge(t, metrics[name], "slotlease_lease_holding") == 1; metric != holding {
@@ -163,6 +169,9 @@ func TestAllThatShowsWorkersAgrees(t *testing.T) {
 		cancel()
 		if held["a"] < 30 || held["b"] < 30 || held[""] < 100 || !standings["a gone, b holds"] || !standings["a gone, b candidate"] {
 			t.Errorf("a and b held at %v moments, with the standings %v; want each, and nobody, and that a was gone", held, standings)
+		}
+		if late < 10*time.Second {
+			t.Errorf("the job was overdue for %v at most: the test shows nothing", late)
 		}
 		for _, w := range workers {
 			_ = w.StopLeasing(context.WithoutCancel(t.Context()))

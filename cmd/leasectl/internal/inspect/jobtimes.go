@@ -52,11 +52,18 @@ func jobsOf(there []store.Presence) (texts []string) {
 	return texts
 }
 
-// takeJob finds the times of the job by the workers that are there, and whether they differ.
-func (t *typeStatus) takeJob(there []store.Presence) {
-	if i := slices.IndexFunc(there, func(p store.Presence) bool { return p.Job != nil }); i >= 0 {
-		t.job = there[i].Job
+// jobOf are the times of the job by the workers that are there; nil if none says.
+func jobOf(there []store.Presence) *store.JobTimes {
+	for _, p := range there {
+		if p.Job != nil {
+			return p.Job
+		}
 	}
+	return nil
+}
+
+// compareJobs finds that the workers that are there have different times of the job.
+func (t *typeStatus) compareJobs(there []store.Presence) {
 	if texts := jobsOf(there); len(texts) > 1 {
 		t.warn("jobs differ: %s", strings.Join(texts, " | "))
 	}

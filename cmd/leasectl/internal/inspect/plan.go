@@ -62,9 +62,10 @@ func PlanOf(ctx context.Context, t storeuri.Target, workerType string) (p Plan, 
 	if names := s.schedules(there, stamp.Time); len(names) > 1 {
 		notes = append(notes, "schedules differ: "+listed(names)+"; "+advice.OneSchedule(names))
 	}
-	s.takeJob(there)
+	s.job = jobOf(there)
+	s.compareJobs(there)
 	notes = append(notes, s.warnings...)
-	if s.job == nil && !s.dueBy.IsZero() {
+	if s.job == nil && !s.due.IsZero() {
 		notes = append(notes, "the times of its job aren't known, since no worker that is there says them: give --once-per-slot and its options")
 	}
 	return Plan{Schedule: s.schedule, Now: stamp.Time, Note: strings.Join(notes, "; "), Job: s.job}, nil

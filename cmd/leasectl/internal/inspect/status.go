@@ -67,7 +67,7 @@ type typeStatus struct {
 	rows       []history.Entry
 	job        *store.JobTimes // by the workers that are there; nil if none says
 	doneUntil  time.Time       // the end of the newest slot of a job that is done
-	dueBy      time.Time       // when the one after that should have been; zero without a job
+	due        slots.Slot      // the one after that; zero without a job
 	recent     []Recent        // the newest slots, if they are wanted
 	note       string
 	warnings   []string

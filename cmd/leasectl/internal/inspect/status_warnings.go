@@ -56,6 +56,7 @@ func (t *typeStatus) count(crew []store.Presence, now time.Time) (there []store.
 // take counts the workers of a type, and finds what is odd about them.
 func (t *typeStatus) take(crew []store.Presence, roster bool, now time.Time) {
 	there, holds := t.count(crew, now)
+	t.job = jobOf(there)
 	t.warnOfSlots(now)
 	if names := SayLost(there, now); len(names) > 0 {
 		if len(t.rows) == 0 {
@@ -76,7 +77,7 @@ func (t *typeStatus) take(crew []store.Presence, roster bool, now time.Time) {
 	if names := t.schedules(there, now); len(names) > 1 {
 		t.warn("schedules differ: %s; %s", listed(names), advice.OneSchedule(names))
 	}
-	t.takeJob(there)
+	t.compareJobs(there)
 	off := slices.DeleteFunc(there, func(p store.Presence) bool { return p.Offset.Abs() <= clockOff })
 	slices.SortFunc(off, func(a, b store.Presence) int { return cmp.Compare(b.Offset.Abs(), a.Offset.Abs()) })
 	var clocks []string
@@ -154,14 +155,14 @@ func (t typeStatus) givenUp() history.Entry {
 	return history.Entry{}
 }
 
-// findDone finds up to when slots of a job are done, and up to when the next one should have been.
+// findDone finds up to when slots of a job are done, and the slot that is due next.
 func (t *typeStatus) findDone(records []store.Record) {
 	first := slices.IndexFunc(t.rows, func(e history.Entry) bool { return e.Attempt > 0 })
 	schedule, err := slots.Parse(t.schedule)
 	if first < 0 || err != nil {
 		return
 	}
-	t.dueBy = t.rows[first].Slot.End
+	t.due = t.rows[first].Slot
 	for _, r := range records {
 		if r.CheckEnvelope() != nil {
 			continue
@@ -169,24 +170,29 @@ func (t *typeStatus) findDone(records []store.Record) {
 		done, _ := store.ParseDone(r.Done)
 		switch {
 		case !done.IsZero():
-			t.doneUntil, t.dueBy = done.End, schedule.Next(done.Start).End
+			t.doneUntil, t.due = done.End, schedule.Next(done.Start)
 		case !r.DoneUntil.IsZero():
-			t.doneUntil, t.dueBy = r.DoneUntil, schedule.Next(r.DoneUntil.Add(-1)).End
+			t.doneUntil, t.due = r.DoneUntil, schedule.Next(r.DoneUntil.Add(-1))
 		}
 		return
 	}
 }
 
-// overdue is for how long another slot of a job should have been done; 0 if none should, if an operator has paused
-// the worker type, or while a run goes on after its slot: what it skips is told.
+// overdue is for how long another slot of a job should have been begun, as its workers say, or be done while somebody has it, or
+// if none says; 0 if none should, if an operator has paused the worker type, or while a run goes on after its slot: what it skips is
+// told.
 func (t typeStatus) overdue(now time.Time) time.Duration {
 	paused := slices.ContainsFunc(t.orders, func(o store.Order) bool { return o.Kind == store.OrderPause })
 	r := t.holder.Record
 	goesOn := t.holder.State != "" && r.WindowEnd.After(r.SlotEnd)
-	if t.dueBy.IsZero() || paused || goesOn {
+	if t.due.IsZero() || paused || goesOn {
 		return 0
 	}
-	return max(0, now.Sub(t.dueBy))
+	by := t.due.End
+	if t.job != nil && t.job.StartWithin > 0 && t.holder.State == "" {
+		by = t.due.Start.Add(min(t.due.Length(), t.job.StartWithin))
+	}
+	return max(0, now.Sub(by))
 }
 
 // schedules are those of the newest records and of the workers that are there, in order, one of those that have the
