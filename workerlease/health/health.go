@@ -86,9 +86,12 @@ func Of(w Worker) Report {
 	case s.StoreTime.Before(s.DoneUntil):
 		r.Reason = "the job of the slot is done, which ends at " + store.Format(s.DoneUntil)
 	case s.StoreTime.Before(s.Due) && s.Paused == "" && s.Ineligible == "":
-		r.Reason = "the job waits for a slot: it is to begin by " + store.Format(s.Due)
+		r.Reason = "nobody runs the job, which is overdue from " + store.Format(s.Due) + " on"
 	default:
 		r.State, r.Reason = Degraded, "knows of no holder"
+		if !s.Due.IsZero() && !s.StoreTime.Before(s.Due) {
+			r.Reason = "nobody runs the job, which is overdue since " + store.Format(s.Due)
+		}
 		if s.Paused != "" {
 			r.Reason += ": " + s.Paused
 		}

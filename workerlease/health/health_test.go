@@ -3,6 +3,7 @@ package health_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -105,8 +106,8 @@ func TestAWorkerWhoseJobIsDoneIsHealthy(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if code, state, why := probed(t, health.Ready(w)); code != http.StatusOK || state != "healthy" || !strings.Contains(why, "waits for a slot") {
-			t.Errorf("before its first slot, readiness is %d, %s: %s, want that the job waits for a slot", code, state, why)
+		if code, state, why := probed(t, health.Ready(w)); code != http.StatusOK || state != "healthy" || why != "nobody runs the job, which is overdue from 2000-01-02T01:00:00.000Z on" {
+			t.Errorf("before its first slot, readiness is %d, %s: %s, want from when on the job is overdue", code, state, why)
 		}
 		time.Sleep(30 * time.Hour)
 		for range 100 {
@@ -117,6 +118,32 @@ func TestAWorkerWhoseJobIsDoneIsHealthy(t *testing.T) {
 			}
 			if code, state, why := probed(t, health.Ready(w)); code != http.StatusOK || state != "healthy" || !strings.Contains(why, "the job of the slot is done") {
 				t.Fatalf("%v: readiness is %d, %s: %s, want that the job of the slot is done", w.Status().StoreTime, code, state, why)
+			}
+		}
+		cancel()
+		_ = w.StopLeasing(context.WithoutCancel(t.Context()))
+	})
+}
+
+// A job that fails says nothing of its worker, until nobody has done it for longer than its schedule allows.
+func TestAJobThatFailsIsOverdueInTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		w, err := workerlease.NewClient(memory.New(memory.Options{}), workerlease.ClientOptions{}).StartTask(ctx,
+			workerlease.Options{WorkerType: "job", LeaseInterval: time.Hour, WaitForBoundary: true, Job: &workerlease.Job{MaxAttempts: 1}},
+			func(context.Context, workerlease.Lease) error { return errors.New("no report") })
+		if err != nil {
+			t.Fatal(err)
+		}
+		for at, want := range []string{
+			65: "healthy: nobody runs the job, which is overdue from 2000-01-01T01:15:00.000Z on",
+			80: "degraded: nobody runs the job, which is overdue since 2000-01-01T01:15:00.000Z",
+		} {
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			if code, state, why := probed(t, health.Ready(w)); want != "" && (code != http.StatusOK || state+": "+why != want) {
+				t.Errorf("after %d min, readiness is %d, %s: %s, want %s", at+1, code, state, why, want)
 			}
 		}
 		cancel()
