@@ -225,10 +225,12 @@ func (a *app) checkOnce(f *runFlags, flags *pflag.FlagSet) {
 	flags.Visit(func(given *pflag.Flag) {
 		if why, refused := onceRefuses[given.Name]; refused {
 			a.bad("--%s: not with --once, which %s", given.Name, why)
+			a.try = "leasectl help once"
 		}
 	})
 	if f.oncePerSlot && f.conflict == exit.OK {
 		a.bad("--conflict-exit-code 0: not with --once-per-slot, where 0 says that the slot is done")
+		a.try = "leasectl help once"
 	}
 }
 
