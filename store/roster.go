@@ -33,7 +33,7 @@ type Roster interface {
 type PartialRoster interface {
 	Roster
 
-	// Unlisted says which rosters the newest list leaves out, and what to do about that; nil if none.
+	// Unlisted says which rosters the newest list of all leaves out, and what to do about that; nil if none.
 	Unlisted() error
 }
 

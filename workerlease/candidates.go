@@ -28,7 +28,7 @@ type Candidate struct {
 // Candidates lists the workers of a type, or of all types if it is empty, as they are in the ledger's
 // roster, by worker type and InstanceID: those whose clients have ClientOptions.Roster, and that were seen
 // within 24 h. It asks the store for its time, the roster, and the newest records of each of these types. This
-// client needs no ClientOptions.Roster. The error matches errors.ErrUnsupported if the ledger keeps no roster
+// client needs no ClientOptions.Roster. Of a type, among all, whose ledger the store refuses to read, nobody is said to hold. The error matches errors.ErrUnsupported if the ledger keeps no roster
 // (see store.Roster).
 func (c *Client) Candidates(ctx context.Context, workerType string) ([]Candidate, error) {
 	if !c.made() {
@@ -64,7 +64,7 @@ func (c *Client) Candidates(ctx context.Context, workerType string) ([]Candidate
 		of, known := entries[p.WorkerType]
 		if !known {
 			records, _, err := c.ledger.Tail(ctx, p.WorkerType, lookForHolder)
-			if err != nil {
+			if err != nil && (!errors.Is(err, store.ErrRefused) || workerType != "") {
 				return nil, err
 			}
 			of = history.Read(records, stamp.Time, nil)

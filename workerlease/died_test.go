@@ -332,3 +332,24 @@ func TestAFirstWorkerThatComesAtTheLastMomentHasMissedNothing(t *testing.T) {
 		})
 	}
 }
+
+// Who was there says that a slot is given up, also if it reads of that late, or gives it up itself after another had a lower limit.
+func TestAWorkerThatWasThereSaysThatASlotIsGivenUp(t *testing.T) {
+	for _, most := range []int{1, 3} {
+		bubble(t, map[int]string{1: "one attempt", 3: "three attempts"}[most], func(t *testing.T) {
+			inner, link := cut(t)
+			task := func(context.Context, workerlease.Lease) error { return errWork }
+			start(t, setup{ledger: inner, Options: hourly("a", 0, 1), task: task})
+			at(30 * time.Minute)
+			b := start(t, setup{ledger: link, Options: hourly("b", 1, most), task: task})
+			at(59 * time.Minute)
+			link.Break(faultstore.Down())
+			at(time.Hour + 5*time.Second)
+			link.Mend()
+			at(time.Hour + 55*time.Minute)
+			if e := observed[event.Exhausted](b); len(e) != 1 || b.Status().GivenUp != 1 {
+				t.Errorf("b reports %+v, and its status is %+v, want that the slot is given up, once", e, b.Status())
+			}
+		})
+	}
+}

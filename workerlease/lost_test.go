@@ -60,6 +60,10 @@ func TestAHolderStopsWithItsWindowWhenItsStoreHasLostIt(t *testing.T) {
 			if s := first.Status(); s.Blocked != "" {
 				t.Errorf("Blocked = %q, want that it is over", s.Blocked)
 			}
+			ofSlot := slices.DeleteFunc(append(observed[event.Lost](first), observed[event.Lost](second)...), func(e event.Lost) bool { return since(e.Slot.Start) != 5*time.Minute })
+			if len(ofSlot) != 2 || since(ofSlot[1].Holder.WindowStart) < since(window) {
+				t.Errorf("Lost events = %+v, want one before the loss, and one of who has waited, and stands by now", ofSlot)
+			}
 			if e := append(observed[event.StoreRecovered](first), observed[event.StoreRecovered](second)...); len(e) > 0 {
 				t.Errorf("StoreRecovered events = %+v, want none: the store answered all the time", e)
 			}

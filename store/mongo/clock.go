@@ -84,7 +84,8 @@ const secondTry = 600 * time.Millisecond
 // another waits for the driver to learn that another member has become the primary, as at an ordered step-down, and reports that it is
 // to be asked once more. If the driver knows it by then, the operation succeeds as if there had been no step-down.
 //
-// What one caller has waited for, others needn't: during an election they would, one after the other.
+// What one caller has waited for, others needn't that have queued for a look at the collection meanwhile: during an election they would
+// wait one after the other.
 //
 // It doesn't wait if the deadline leaves less time for the question than for the wait: the error that there is no primary says more
 // than one of a deadline. Nor does it wait without a deadline: a clock that stands would never end the wait.
@@ -97,7 +98,7 @@ func (l *Ledger) another(ctx context.Context, g greeting) bool {
 	if !ok || deadline.Sub(l.fitness.clock.Now()) < 2*secondTry {
 		return false
 	}
-	if l.fitness.hasWaited() {
+	if l.fitness.hasWaited(ctx) {
 		return true
 	}
 	timer := l.fitness.clock.Timer(secondTry)

@@ -215,7 +215,10 @@ func TestOneWaitForAnotherPrimaryIsEnoughForAll(t *testing.T) {
 				t.Error("Tail() without a primary = nil")
 			}
 		case <-time.After(time.Millisecond):
-			if n == 0 && !l.fitness.hasWaited() {
+			l.fitness.mu.Lock()
+			waited := !l.fitness.waited.IsZero()
+			l.fitness.mu.Unlock()
+			if n == 0 && !waited {
 				mock.Add(secondTry / 10) // From the end of the first wait on, the clock stands.
 			}
 		case <-stood:

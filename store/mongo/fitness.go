@@ -72,17 +72,22 @@ func (f *fitness) history() string {
 	return f.uuid
 }
 
-// wait takes in that a caller has waited for another primary, and hasWaited reports that one just has.
+// queuedKey is under what a context has when its caller began to wait for the gate.
+type queuedKey struct{}
+
+// wait takes in that a caller has waited for another primary, and hasWaited reports that one has since another began to wait for the
+// gate.
 func (f *fitness) wait() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.waited = f.clock.Now()
 }
 
-func (f *fitness) hasWaited() bool {
+func (f *fitness) hasWaited(ctx context.Context) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return !f.waited.IsZero() && f.clock.Since(f.waited).Abs() < secondTry
+	since, queued := ctx.Value(queuedKey{}).(time.Time)
+	return queued && since.Before(f.waited)
 }
 
 // renew lets the next operation look at the collection, which may be another one by now.
@@ -120,6 +125,7 @@ func (l *Ledger) fit(ctx context.Context) error {
 			return nil
 		}
 	} else {
+		ctx = context.WithValue(ctx, queuedKey{}, f.clock.Now())
 		select {
 		case f.gate <- struct{}{}:
 		case <-ctx.Done():

@@ -214,7 +214,18 @@ func (e *exam) compared(ctx context.Context) (string, error) {
 }
 
 // keysFound are the keys of ledgers with a time to live, and what another program has made.
-type keysFound struct{ expiring, odd []string }
+type keysFound struct {
+	expiring []string
+	odd      []oddKey
+}
+
+// oddKey is a key of another type than its own.
+type oddKey struct {
+	name, kind string
+	roster     bool
+}
+
+func (k oddKey) String() string { return fmt.Sprintf("%.80s is a %.20s", k.name, k.kind) }
 
 func (k *keysFound) lasting() (string, error) {
 	if len(k.expiring) == 0 {
@@ -231,7 +242,15 @@ func (k *keysFound) typed() (string, error) {
 	if len(k.odd) == 0 {
 		return "all keys have the types of a ledger", nil
 	}
-	return storekit.Found("", storekit.Flaw{Check: store.CheckConstraints, What: strings.Join(k.odd, ", ") + ": another program has made it", Remedy: "remove a key of the roster with DEL, after which workers enter themselves again; beside others use another prefix"})
+	var flaws []storekit.Flaw
+	for _, key := range k.odd {
+		f := storekit.Flaw{Check: store.CheckConstraints, What: key.String() + ": another program has made it", Remedy: "beside another program use another prefix; else stop the workers of that type, restore the key, or remove it with DEL, and start them once the last lease is over"}
+		if key.roster {
+			f.Level, f.Remedy = store.LevelWarn, "remove it with DEL, after which workers enter themselves again within 5 min: no lease depends on it"
+		}
+		flaws = append(flaws, f)
+	}
+	return storekit.Found("", flaws...)
 }
 
 // lookAtKeys looks at the types and times to live of all keys.
@@ -268,7 +287,8 @@ func (e *exam) lookAtKeys(ctx context.Context) (string, error) {
 				return "", err
 			}
 			if kind != k.kind && kind != "none" {
-				got.odd = append(got.odd, fmt.Sprintf("%.80s is a %.20s", k.name, kind))
+				roster := k.name == e.names.rosters() || strings.HasPrefix(k.name, e.names.roster(""))
+				got.odd = append(got.odd, oddKey{k.name, kind, roster})
 			}
 			if strings.HasPrefix(k.name, e.names.ledger("")) {
 				if kind == k.kind {
@@ -281,7 +301,7 @@ func (e *exam) lookAtKeys(ctx context.Context) (string, error) {
 		}
 	}
 	slices.Sort(got.expiring)
-	slices.Sort(got.odd)
+	slices.SortFunc(got.odd, func(a, b oddKey) int { return strings.Compare(a.name, b.name) })
 	e.keys.Store(&got)
 	return fmt.Sprintf("%d worker types below %s, and nothing to create", ledgers, e.names.tag), nil
 }

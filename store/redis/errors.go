@@ -88,7 +88,7 @@ func meaning(err error) storekit.Meaning {
 		m.Is = store.ErrDenied
 	case "WRONGTYPE":
 		m.Is = store.ErrRefused
-		m.Text = "a key of the ledger has a value of another type, so another program has made it: use another prefix"
+		m.Text = "another program has overwritten a key, which has another type now: leasectl doctor names it, and says what to do"
 	case "BUSY":
 		m.Sound = true
 	case "ERR":

@@ -266,10 +266,11 @@ func (l *Ledger) WorkerTypes(ctx context.Context) ([]string, error) {
 			}
 			for i, r := range replies {
 				n, err := r.Int64()
-				if err != nil && !isCode(err, "WRONGTYPE") { // Another program's key is no ledger.
+				overwritten := isCode(err, "WRONGTYPE") // It is no ledger any more, and whoever reads it is told.
+				if err != nil && !overwritten {
 					return nil, err
 				}
-				if n > 0 {
+				if n > 0 || overwritten {
 					types = append(types, some[i])
 				}
 			}

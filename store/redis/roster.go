@@ -99,9 +99,14 @@ func (l *Ledger) Presences(ctx context.Context, workerType string) ([]store.Pres
 	return storekit.Run(ctx, l.runner, "presences", workerType, func(ctx context.Context) (all []store.Presence, err error) {
 		names := []string{workerType}
 		if workerType == "" {
-			if names, err = l.members(ctx, l.names.rosters()); errors.Is(err, errTooMuch) {
-				return nil, unreadable{err.Error(), store.ErrRefused}
-			} else if err != nil {
+			names, err = l.members(ctx, l.names.rosters())
+			switch {
+			case errors.Is(err, errTooMuch):
+				err = unreadable{err.Error(), store.ErrRefused}
+			case isCode(err, "WRONGTYPE"):
+				err = spoiled(l.names.rosters())
+			}
+			if err != nil {
 				return nil, err
 			}
 			names = slices.DeleteFunc(names, func(name string) bool { return store.CheckWorkerType(name) != nil })
@@ -110,12 +115,13 @@ func (l *Ledger) Presences(ctx context.Context, workerType string) ([]store.Pres
 		switch {
 		case err != nil:
 			return nil, err
-		case workerType != "" && len(left) > 0:
-			err = left[0]
+		case workerType == "":
+			l.leftOut.Store(&left)
+		case len(left) > 0:
+			return nil, left[0]
 		}
-		l.leftOut.Store(&left)
 		slices.SortFunc(all, store.ComparePresences)
-		return all, err
+		return all, nil
 	})
 }
 
@@ -128,14 +134,14 @@ type unreadable struct {
 func (e unreadable) Error() string { return e.text }
 func (e unreadable) Unwrap() error { return e.is }
 
-// Unlisted is which rosters the newest list of presences lacks; nil if none.
+// Unlisted is which rosters the newest list of all presences lacks; nil if none.
 func (l *Ledger) Unlisted() error {
 	left := l.leftOut.Load()
 	switch {
 	case left == nil || len(*left) == 0:
 		return nil
 	case len(*left) == 1:
-		return fmt.Errorf("the workers of a type can't be listed: %w", (*left)[0])
+		return fmt.Errorf("workers can't be listed: %w", (*left)[0])
 	}
 	return fmt.Errorf("the workers of %d types can't be listed; the first: %w", len(*left), (*left)[0])
 }
@@ -187,7 +193,7 @@ func (l *Ledger) inOne(workerType string, reply *goredis.Cmd) ([]store.Presence,
 
 // spoiled is the error of a key of the roster that has another type.
 func spoiled(key string) error {
-	return unreadable{key + " has another type: another program wrote it. Remove it with DEL " + key + "; workers enter themselves again", store.ErrRefused}
+	return unreadable{key + " has another type: another program wrote it. Remove it with DEL " + key + "; workers enter themselves again within 5 min, and until then lists lack them", store.ErrRefused}
 }
 
 // presencesIn are the presences of a worker type in fields and their values.
@@ -208,7 +214,7 @@ const fieldsAtATime = mostReply / storekit.MaxPresence / 2
 func (l *Ledger) inParts(ctx context.Context, workerType string) (all []store.Presence, err error) {
 	key := l.names.roster(workerType)
 	defer func() {
-		text := fmt.Sprintf("%s: %v by DEL %[1]s, after which workers enter themselves again", key, errTooMuch)
+		text := fmt.Sprintf("%s: %v by DEL %[1]s, after which workers enter themselves again within 5 min", key, errTooMuch)
 		switch {
 		case isCode(err, "NOPERM"):
 			err = unreadable{text + "; or grant +hkeys +hstrlen +hmget, with which it is read in parts", store.ErrRefused}

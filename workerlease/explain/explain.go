@@ -59,7 +59,8 @@ type Explanation struct {
 	GapSlots int
 	// Lost are records that the store has lost, as workers have said since, whose leases were in the slot.
 	Lost []store.Lost
-	// Orders are those of operators that were in force when the slot was decided, or at At if the slot isn't known.
+	// Orders are those of operators that were in force when the slot was decided, or at At if the slot isn't known. Until is when
+	// one ended, also if that was early.
 	Orders []store.Order
 	// InForce are those in force at At. One that came after the slot was decided may be why nobody had the rest of it.
 	InForce []store.Order

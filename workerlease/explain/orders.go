@@ -23,7 +23,7 @@ func (x *asked) findOrders() {
 	x.e.Orders, x.e.InForce = x.ordersWithin(from, to), x.ordersWithin(x.At, x.At)
 }
 
-// ordersWithin are the orders that were in force at some time between two. They are in every record
+// ordersWithin are the orders that were in force at some time between two, up to when they were. They are in every record
 // as long as they are in force, and the record that ended one early, or took its place, says when.
 func (x *asked) ordersWithin(from, to time.Time) (found []store.Order) {
 	type key struct {
@@ -55,6 +55,7 @@ func (x *asked) ordersWithin(from, to time.Time) (found []store.Order) {
 	}
 	for _, o := range order {
 		if end := ends[key{o.Kind, o.Target, o.At}]; !o.At.After(to) && end.After(from) {
+			o.Until = end
 			found = append(found, o)
 		}
 	}

@@ -157,7 +157,10 @@ func (x *asked) findLost() {
 		if l.Start.IsZero() {
 			within = !l.End.After(x.e.Slot.End)
 		}
-		if is && within && l.End.After(x.e.Slot.Start) {
+		there := func(r store.Record) bool { // so that reads were stale
+			return r.Seq == l.Seq && r.Claim == l.Claim && r.Token == l.Token && r.WindowEnd.Equal(l.End)
+		}
+		if is && within && l.End.After(x.e.Slot.Start) && !slices.ContainsFunc(x.Records, there) {
 			x.e.Lost = append(x.e.Lost, l)
 		}
 	}

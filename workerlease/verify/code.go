@@ -63,6 +63,7 @@ const (
 	GivenUp           Code = "given-up"
 	BlockedLong       Code = "nothing-to-claim"
 	RecordsLost       Code = "records-lost"
+	UnreadableLedger  Code = "unreadable-ledger"
 	BesideLost        Code = "granted-beside-lost"
 	OverrideSeen      Code = "override"
 	ResetSeen         Code = "reset"
@@ -127,6 +128,7 @@ var rules = map[Code]rule{
 	SkippedSlots:      {Warning, "The job takes longer than its slots: give it longer ones, a time-out, or make it faster."},
 	RunCut:            {Warning, lookAtSlots + " Its work may be half done: the next attempt must bear that."},
 	GivenUp:           {Warning, "Its work isn't done, and nobody tries it again: do it by hand, if it matters, and see why it failed: leasectl inspect slots."},
+	UnreadableLedger:  {Fault, "Nobody can lease by it: leasectl doctor says what to do."},
 	RecordsLost:       {Warning, "It was flushed, restored, or failed over to a copy that lacked it: leasectl doctor says what the store keeps. What was recorded with it is gone, too."},
 	BesideLost:        {Fault, "Two holders may have worked at once: check what both did by their tokens."},
 	BlockedLong:       {Warning, "If its holder is gone, end it by leasectl override."},

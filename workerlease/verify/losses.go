@@ -63,8 +63,8 @@ func (l *losses) merge(lost store.Lost) {
 }
 
 // judge finds the grants of others whose windows overlap the terms that are lost. A term ends with its window, with its release, or when
-// an operator says that nobody works. What was granted before a term, with a lower token, had ended when that was granted: its end may
-// be lost, too.
+// an operator says that nobody works. What a term stood above, with a lower token, had ended when that was granted: its end may be lost,
+// too. After a split brain terms stand beside each other: then the other one may show that it went on.
 func (l *losses) judge(v *Verifier) {
 	for _, x := range l.lost {
 		if !x.Start.IsZero() { // else no more is known of the term than when it ends
@@ -87,8 +87,9 @@ func (l *losses) until(x store.Lost) time.Time {
 func (l *losses) beside(v *Verifier, x store.Lost, until time.Time) {
 	ends := map[string]time.Time{} // of the terms that were released later
 	var over time.Time             // since an operator said so
+	signs := l.signs()
 	for _, g := range slices.Backward(l.recent) {
-		end, followed := g.WindowEnd, g.Token < x.Token && g.WindowStart.Before(x.Start)
+		end, followed := g.WindowEnd, g.Seq < x.Seq && g.Token < x.Token && g.WindowStart.Before(x.Start) && !signs[g.Claim].After(x.Start)
 		kin := g.Claim == x.Claim || g.InstanceID == x.InstanceID || g.Group != "" && g.Group == x.Group
 		for _, at := range []time.Time{ends[g.Claim], over} {
 			if !at.IsZero() {
@@ -105,6 +106,30 @@ func (l *losses) beside(v *Verifier, x store.Lost, until time.Time) {
 				g.InstanceID, store.Format(g.WindowStart), g.Token, x.InstanceID, store.Format(x.Start), x.Token, store.Format(x.End), x.Seq)
 		}
 	}
+}
+
+// signs are when the holders of terms are last known to have worked under them: by when they appended or released, or by what they say
+// of their work.
+func (l *losses) signs() map[string]time.Time {
+	signs := map[string]time.Time{}
+	sign := func(claim string, at time.Time) {
+		if at.After(signs[claim]) {
+			signs[claim] = at
+		}
+	}
+	for _, r := range l.recent {
+		switch r.Kind {
+		case store.KindGrant:
+			sign(r.Claim, r.ReadAt)
+			sign(r.Claim, r.FixedAt)
+		case store.KindRelease:
+			sign(r.Claim, r.WindowStart)
+		}
+		if o, tells := r.Outcome(); tells && o.InstanceID == r.InstanceID && o.Cause != store.WorkerDied {
+			sign(r.Claim, o.Ended)
+		}
+	}
+	return signs
 }
 
 func sooner(a, b time.Time) time.Time {

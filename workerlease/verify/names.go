@@ -31,3 +31,11 @@ func Names(names []string) (all []Finding) {
 	}
 	return all
 }
+
+// Unread is the finding that the ledger of a worker type can't be read at all, because a store refuses it.
+func Unread(workerType string, err error) Finding {
+	return Finding{
+		Code: UnreadableLedger, Severity: rules[UnreadableLedger].severity,
+		Text: fmt.Sprintf("The ledger of %.80s can't be read: %v.", workerType, err), Remedy: rules[UnreadableLedger].remedy,
+	}
+}

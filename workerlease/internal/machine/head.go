@@ -261,6 +261,10 @@ func (x *step) lose(head store.Record) {
 		s.Bid.YieldSlot = time.Time{} // Another has gone first.
 	}
 	over := !head.WindowEnd.After(x.at.Now.Earliest)
+	waited := s.Bid.MissReason == WentBack // for what the store has lost, and another has the slot now
+	if waited {
+		s.Bid.MissReason = 0
+	}
 	switch {
 	case !over && x.standBy(head.WindowEnd):
 	case (over || x.m.Failover > 0) && x.inDoubt(head.WindowEnd):
@@ -270,7 +274,7 @@ func (x *step) lose(head store.Record) {
 		x.next()
 	}
 	x.rival(slot, head)
-	if role != Standby && !s.Hold.knows(head.Claim) {
+	if (role != Standby || waited) && !s.Hold.knows(head.Claim) {
 		x.note(Note{What: Lost, Slot: slot, Record: head})
 	}
 }

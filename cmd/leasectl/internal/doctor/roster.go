@@ -20,12 +20,17 @@ func judgeWorkers(all []workerlease.Candidate, unlisted error, ledgers []ledger,
 	switch {
 	case errors.Is(err, errors.ErrUnsupported):
 		return skip(checkWorkers, "the store keeps no roster")
+	case errors.Is(err, store.ErrRefused):
+		return warn(checkWorkers, "until that is done, nothing is known of the workers: no lease depends on it", "%v", err)
 	case err != nil:
 		return unread(checkWorkers, err)
 	case len(all) == 0 && unlisted == nil:
 		return skip(checkWorkers, "nobody is in the roster: no worker was seen within 24 h that writes it")
 	}
-	present := map[string]int{}
+	present, held := map[string]int{}, map[string]bool{}
+	for _, w := range all {
+		held[w.WorkerType] = held[w.WorkerType] || w.Holds
+	}
 	var gone, forgot []string
 	there, remedy := 0, seeWorkers
 	for _, w := range all {
@@ -34,7 +39,7 @@ func judgeWorkers(all []workerlease.Candidate, unlisted error, ledgers []ledger,
 		case w.Present:
 			there++
 			present[w.WorkerType]++
-			if strings.HasSuffix(w.Missed, string(workerlease.StoreWentBack)) {
+			if strings.HasSuffix(w.Missed, string(workerlease.StoreWentBack)) && !held[w.WorkerType] {
 				forgot = append(forgot, fmt.Sprintf("%s of %s", named(w), w.WorkerType))
 			}
 		default:

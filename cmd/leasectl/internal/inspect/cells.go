@@ -47,10 +47,11 @@ func (s snapshot) tableLines(colours bool) []string {
 // matters is the rows: in the table, an extension of a lease doesn't show.
 func (s snapshot) matters(asJSON bool) string {
 	if asJSON {
-		b, _ := json.Marshal(snapshot{rows: s.rows}.json()) // texts and numbers
+		b, _ := json.Marshal(snapshot{rows: s.rows, lost: s.lost}.json()) // texts and numbers
 		return string(b)
 	}
 	var b strings.Builder
+	b.WriteString(strings.Join(s.lost, "\t"))
 	for _, e := range s.rows {
 		b.WriteString(strings.Join(cells(e, timeStyle{}), "\t") + "\n")
 	}

@@ -57,6 +57,7 @@ type Snapshot struct {
 	Copy       *Copy         `json:"copy,omitempty"`
 	Warning    string        `json:"warning,omitempty"`
 	Note       string        `json:"note,omitempty"`
+	Lost       string        `json:"lost,omitempty"`
 	Try        string        `json:"try,omitempty"`
 	Units      *charges.JSON `json:"requestUnits,omitempty"`
 }
@@ -74,6 +75,9 @@ func (s snapshot) json() any { return s.data() }
 
 func (s snapshot) data() Snapshot {
 	out := Snapshot{StoreTime: store.Format(s.at), Store: s.store, WorkerType: s.workerType, Slots: []Slot{}, Copy: s.copied.json(s.at), Warning: s.warning, Note: s.note, Try: s.try, Units: charges.ToJSON(s.charges)}
+	if len(s.lost) > 0 {
+		out.Lost = LostText(s.lost)
+	}
 	for _, e := range s.rows {
 		row := slotOf(e, s.at)
 		if e.State == history.Missed {

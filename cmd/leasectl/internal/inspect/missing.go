@@ -26,7 +26,7 @@ func reasons(ctx context.Context, l store.Ledger, workerType string, rows []hist
 	if workerType == "" || !slices.ContainsFunc(rows, missed) {
 		return nil
 	}
-	presences := rosterOf(ctx, l, workerType)
+	presences, _ := rosterOf(ctx, l, workerType)
 	found := map[time.Time][]Missing{}
 	for _, e := range rows {
 		for _, p := range presences {

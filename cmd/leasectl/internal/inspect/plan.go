@@ -44,7 +44,7 @@ func PlanOf(ctx context.Context, t storeuri.Target, workerType string) (p Plan, 
 	if err != nil {
 		return p, advice.ForStore(t, err)
 	}
-	crew := rosterOf(ctx, ledger, workerType)
+	crew, _ := rosterOf(ctx, ledger, workerType)
 	s := statusOf(workerType, records, stamp.Time)
 	if s.schedule == "" {
 		s.schedule = scheduleIn(crew)

@@ -70,7 +70,8 @@ func (s *snapshot) take(ctx context.Context, l store.Ledger, o Options, limit in
 	s.at, s.rows = stamp.Time, s.rows[max(0, len(s.rows)-o.Last):]
 	s.reasons = reasons(ctx, l, o.WorkerType, s.rows)
 	if o.WorkerType != "" && len(s.rows) == 0 {
-		s.lost = SayLost(rosterOf(ctx, l, o.WorkerType), s.at)
+		crew, _ := rosterOf(ctx, l, o.WorkerType)
+		s.lost = SayLost(crew, s.at)
 		return CheckType(ctx, l, o.WorkerType)
 	}
 	return nil

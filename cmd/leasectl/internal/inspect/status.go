@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -45,11 +46,12 @@ type overview struct {
 	glimpse
 
 	types   []typeStatus
-	unread  int      // types for which there was no time
-	invalid []string // names that no worker type can have
-	roster  bool     // it was read
-	width   int      // of the terminal; 0 if it isn't known
-	recent  int      // how many of the newest slots of each type are wanted, beside its state
+	refused map[string]error // types whose ledgers can't be read
+	unread  int              // types for which there was no time
+	invalid []string         // names that no worker type can have
+	roster  bool             // it was read
+	width   int              // of the terminal; 0 if it isn't known
+	recent  int              // how many of the newest slots of each type are wanted, beside its state
 }
 
 // typeStatus is what matters of a worker type.
@@ -120,7 +122,10 @@ func (s *overview) take(ctx context.Context, l *charges.Ledger, workerType strin
 		if one.schedule == "" {
 			one.plan(scheduleIn(crews[name]), s.at) // Orders may have come before the first slot.
 		}
-		if len(records) == 0 {
+		switch err := s.refused[name]; {
+		case err != nil:
+			one.warn("its ledger can't be read: %v", err)
+		case len(records) == 0:
 			one.note = "no slot yet"
 		}
 		one.take(crews[name], s.roster, s.at)
@@ -137,16 +142,24 @@ func (s *overview) take(ctx context.Context, l *charges.Ledger, workerType strin
 func (s *overview) tails(ctx context.Context, l *charges.Ledger, names []string) (map[string][]store.Record, error) {
 	var mu sync.Mutex
 	tails := map[string][]store.Record{}
+	s.refused = map[string]error{}
 	err := storekit.Several(len(names), func(i int) error {
 		records, _, err := l.Tail(ctx, names[i], max(statusRecords, 3*s.recent))
-		if err != nil {
+		refused := errors.Is(err, store.ErrRefused) && len(names) > 1 // Another program has overwritten it, and it alone.
+		if err != nil && !refused {
 			return err
 		}
 		mu.Lock()
 		defer mu.Unlock()
+		if refused {
+			s.refused[names[i]] = err
+		}
 		tails[names[i]] = records
 		return nil
 	})
+	if err == nil && len(s.refused) == len(names) && len(names) > 1 {
+		err = s.refused[names[0]]
+	}
 	if err != nil && (ctx.Err() == nil || len(tails) == 0) {
 		return nil, err
 	}
@@ -157,7 +170,10 @@ func (s *overview) tails(ctx context.Context, l *charges.Ledger, names []string)
 // crews are the workers of the roster by type, if the ledger keeps one.
 func (s *overview) crews(ctx context.Context, l *charges.Ledger, workerType string) (map[string][]store.Presence, error) {
 	all, err := l.Presences(ctx, workerType)
-	if withoutRoster(err) {
+	if WithoutRoster(err) {
+		if errors.Is(err, store.ErrRefused) {
+			s.warning = unlisted(err)
+		}
 		return nil, nil
 	}
 	s.roster = len(all) > 0

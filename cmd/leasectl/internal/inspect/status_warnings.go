@@ -58,7 +58,7 @@ func (t *typeStatus) take(crew []store.Presence, roster bool, now time.Time) {
 	there, holds := t.count(crew, now)
 	t.job = jobOf(there)
 	t.warnOfSlots(now)
-	if names := SayLost(there, now); len(names) > 0 {
+	if names := SayLost(there, now); len(names) > 0 && t.holder.State == "" {
 		if len(t.rows) == 0 {
 			t.note = "" // It had slots.
 		}

@@ -30,7 +30,8 @@ func WorkerTypes(ctx context.Context, t storeuri.Target) (Types, error) {
 	}
 	defer func() { _ = storeuri.Close(ctx, l) }() // it was only read
 	found, err := TypesIn(ctx, l)
-	for _, p := range rosterOf(ctx, l, "") {
+	roster, _ := rosterOf(ctx, l, "")
+	for _, p := range roster {
 		if store.CheckWorkerType(p.WorkerType) == nil && !slices.Contains(found.Valid, p.WorkerType) {
 			found.Valid = append(found.Valid, p.WorkerType)
 		}
@@ -39,26 +40,24 @@ func WorkerTypes(ctx context.Context, t storeuri.Target) (Types, error) {
 	return found, err
 }
 
-// rosterOf is the workers of a type in the roster, or of all types. It is for information: if it can't be read, there
-// are none.
-func rosterOf(ctx context.Context, l store.Ledger, workerType string) []store.Presence {
+// rosterOf is the workers of a type in the roster, or of all types. It is for information: without one, there are none.
+func rosterOf(ctx context.Context, l store.Ledger, workerType string) ([]store.Presence, error) {
 	roster, ok := l.(interface {
 		Presences(ctx context.Context, workerType string) ([]store.Presence, error)
 	})
 	if !ok {
-		return nil
+		return nil, nil
 	}
-	all, err := roster.Presences(ctx, workerType)
-	if err != nil {
-		return nil
-	}
-	return all
+	return roster.Presences(ctx, workerType)
 }
 
-// withoutRoster reports that a roster is none, or can't be read as it is: it is for information, and a look does without.
-func withoutRoster(err error) bool {
+// WithoutRoster reports that a roster is none, or can't be read as it is: it is for information, and a look does without.
+func WithoutRoster(err error) bool {
 	return slices.ContainsFunc([]error{errors.ErrUnsupported, store.ErrDenied, store.ErrMissing, store.ErrRefused}, func(is error) bool { return errors.Is(err, is) })
 }
+
+// unlisted is the warning of a roster that the store refuses to read.
+func unlisted(err error) string { return "the workers can't be listed: " + err.Error() }
 
 // TypesIn lists the worker types of a ledger.
 func TypesIn(ctx context.Context, l store.Ledger) (found Types, err error) {
@@ -111,8 +110,11 @@ func (t Types) only() (string, error) {
 // workers in the roster, which may wait for their first slot. A ledger without any is new.
 func CheckType(ctx context.Context, l store.Ledger, name string) error {
 	types, err := TypesIn(ctx, l)
-	if err != nil || len(types.Valid) == 0 || slices.Contains(types.Valid, name) || len(rosterOf(ctx, l, name)) > 0 {
+	if err != nil || len(types.Valid) == 0 || slices.Contains(types.Valid, name) {
 		return err
+	}
+	if crew, err := rosterOf(ctx, l, name); len(crew) > 0 || errors.Is(err, store.ErrRefused) {
+		return nil // In a roster that can't be read it may be.
 	}
 	near := 0
 	types.Valid, near = BySimilarity(types.Valid, name)

@@ -113,12 +113,13 @@ func TestARosterThatCannotBeReadHidesNoLedgerAndIsNotTakenForWhole(t *testing.T)
 	if _, err := versionsOf(t, partial{l.Ledger, "mail"}, "v1.2.3", false); err == nil || !strings.Contains(err.Error(), "others may run another version: roster:mail is no hash, remove it") {
 		t.Errorf("version --check of a list that lacks some = %v, want that it lacks them", err)
 	}
-	if got, err := whyOf(t, l, "", "", ""); err != nil || !strings.Contains(got, "has the slot from 12:40:00Z") {
-		t.Errorf("why = %s, %v, want who has the slot", got, err)
+	if got, err := whyOf(t, l, "", "", ""); err != nil || !strings.Contains(got, "has the slot from 12:40:00Z") ||
+		!strings.Contains(got, "The workers can't be listed: of them, only those that had the slot are known.") || !strings.Contains(got, "warning: the workers can't be listed: roster:export is no hash") {
+		t.Errorf("why = %s, %v, want who has the slot, and that no more is known", got, err)
 	}
 	var status bytes.Buffer
-	err = showStatus(t.Context(), storeuri.Target{}, l, Options{WorkerType: "export", Timeout: time.Minute}, Screen{Writer: &status})
-	if err != nil || !strings.Contains(status.String(), "\nexport ") {
-		t.Errorf("status = %s, %v, want the worker type", status.String(), err)
+	err = showStatus(t.Context(), storeuri.Target{}, l, Options{WorkerType: "export", Timeout: time.Minute}, Screen{Writer: &status, Report: func(err error) { status.WriteString(err.Error()) }})
+	if err != nil || !strings.Contains(status.String(), "\nexport ") || !strings.Contains(status.String(), "warning: the workers can't be listed: roster:export is no hash") {
+		t.Errorf("status = %s, %v, want the worker type, and that its workers aren't known", status.String(), err)
 	}
 }

@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -44,6 +45,8 @@ type answer struct {
 	instanceID string    // "": all
 	roster     bool      // it has workers of the type
 	empty      bool      // there are no records
+	unlisted   error     // why the workers aren't known; nil if they are, or the ledger has no roster
+	saysLost   []string  // who says that the store has lost some
 	width      int       // of lines for people
 	ahead      time.Time // when the newest record was written, if that is yet to come; else zero
 }
@@ -64,11 +67,15 @@ func (a *answer) take(ctx context.Context, l *charges.Ledger, q Question) error 
 		}
 	}
 	presences, err := l.Presences(ctx, a.workerType)
-	if err != nil && !withoutRoster(err) {
+	if err != nil && !WithoutRoster(err) {
 		return err
+	}
+	if errors.Is(err, store.ErrRefused) {
+		a.unlisted, a.warning = err, unlisted(err)
 	}
 	presences = slices.DeleteFunc(presences, func(p store.Presence) bool { return forgotten(p, a.at) })
 	a.roster, a.empty = len(presences) > 0, len(records) == 0
+	a.saysLost = SayLost(presences, a.at)
 	if !a.empty {
 		a.ahead = WrittenAhead(records[0], a.at)
 	}

@@ -30,7 +30,7 @@ func whyOf(t *testing.T, l store.Ledger, output, at, instance string) (string, e
 	}
 	var stdout bytes.Buffer
 	o := Options{WorkerType: "export", JSON: output == "json", Timeout: time.Minute}
-	err := showWhy(t.Context(), storeuri.Target{Scheme: "sqlite", Shown: "sqlite:leases.db"}, l, o, q, Screen{Writer: &stdout})
+	err := showWhy(t.Context(), storeuri.Target{Scheme: "sqlite", Shown: "sqlite:leases.db"}, l, o, q, Screen{Writer: &stdout, Report: func(err error) { _, _ = fmt.Fprintln(&stdout, err) }})
 	return stdout.String(), err
 }
 

@@ -106,6 +106,9 @@ func (a answer) whoHad() (lines []string) {
 	switch {
 	case a.empty:
 		lines = []string{"There are no records of this worker type: no worker has claimed a slot yet, or the store has lost them."}
+		if len(a.saysLost) > 0 {
+			lines = []string{fmt.Sprintf("There are no records of this worker type: the store has lost them, as %s say. They claim nothing until all is over that may have been granted by what is lost.", listed(a.saysLost))}
+		}
 		if text := a.apart(); text != "" {
 			lines = append(lines, text)
 		}
@@ -138,7 +141,7 @@ func (a answer) whoHad() (lines []string) {
 		lines = append(lines, a.term(t, i == 0))
 	}
 	lines = append(append(lines, a.lost()...), a.elsewhere()...)
-	if a.Holder == nil && a.When != explain.Future && !a.Done {
+	if a.Holder == nil && a.When != explain.Future && !a.Done && !a.isLost() {
 		lines = append(append(lines, fmt.Sprintf("At %s nobody had it.", a.clock(a.At))), a.ordered()...)
 	}
 	return lines
@@ -149,7 +152,7 @@ func (a answer) ordered() (lines []string) {
 	for _, o := range a.InForce {
 		switch o.Kind {
 		case store.OrderPause:
-			lines = append(lines, fmt.Sprintf("The worker type %s %s.", a.is(), a.order(o)))
+			lines = append(lines, fmt.Sprintf("The worker type %s %s.", a.isBy(o), a.order(o)))
 		case store.OrderDrain:
 			lines = append(lines, a.drained(o))
 		case store.OrderRelease:
@@ -161,6 +164,11 @@ func (a answer) ordered() (lines []string) {
 		}
 	}
 	return lines
+}
+
+// isLost reports that somebody had the lease at the time that is asked about, or may have had it, by what the store has lost.
+func (a answer) isLost() bool {
+	return slices.ContainsFunc(a.Lost, func(l store.Lost) bool { return !l.Start.After(a.At) && a.At.Before(l.End) })
 }
 
 // lost says which records of the slot the store has lost.
@@ -253,6 +261,8 @@ func (a answer) ending(t history.Entry) (text string) {
 		text = fmt.Sprintf(" It gave back the rest at %s.", a.clock(t.ReleasedAt))
 	case t.Holds(a.at):
 		text = fmt.Sprintf(" Its lease lasts until %s.", a.clock(t.Window.End))
+	case a.losesAfter(t):
+		return fmt.Sprintf(" What came of it after %s isn't known: the store has lost that.", a.clock(t.Window.End))
 	case t.Window.End.Before(t.Slot.End) && t.State != history.Done: // Who is done extends no more.
 		text = fmt.Sprintf(" Its lease ended at %s: it had not extended it.", a.clock(t.Window.End))
 	case t.State == history.Expired:
@@ -262,6 +272,11 @@ func (a answer) ending(t history.Entry) (text string) {
 		text += fmt.Sprintf(" Its job ran on after its slot, for %s.", brief(over.Round(time.Second)))
 	}
 	return text + a.work(t)
+}
+
+// losesAfter reports that the store has lost records of a term, or of one after it in its slot.
+func (a answer) losesAfter(t history.Entry) bool {
+	return t.State == history.Expired && slices.ContainsFunc(a.Lost, func(l store.Lost) bool { return l.Seq > t.NewestSeq && l.End.After(t.Window.End) })
 }
 
 // work says what came of the work of a slot.
@@ -316,7 +331,9 @@ func (a answer) nobody() (lines []string) {
 		lines = append(lines, "Its work was made up for later.")
 	}
 	for _, c := range a.Nobody {
-		lines = append(lines, a.cause(c))
+		if c.Reason != explain.Unknown || len(a.Lost) == 0 {
+			lines = append(lines, a.cause(c))
+		}
 	}
 	return lines
 }
@@ -338,11 +355,7 @@ func (a answer) cause(c explain.Cause) string {
 	who := listed(c.Workers)
 	switch c.Reason {
 	case explain.Paused:
-		verb := "was"
-		if a.When == explain.Now {
-			verb = "is"
-		}
-		return "The worker type " + verb + " " + a.order(*c.Order) + "."
+		return "The worker type " + a.isBy(*c.Order) + " " + a.order(*c.Order) + "."
 	case explain.StillRunning:
 		return a.running(*a.Skipped)
 	case explain.Poisoned:
@@ -373,9 +386,17 @@ func (a answer) is() string {
 	return "is"
 }
 
+// isBy is the verb for what an order says: it may be over although the slot isn't.
+func (a answer) isBy(o store.Order) string {
+	if a.When == explain.Past || !o.Until.After(a.at) {
+		return "was"
+	}
+	return "is"
+}
+
 // drained says who drained a host.
 func (a answer) drained(o store.Order) string {
-	return fmt.Sprintf("Host %s %s drained%s.", o.Target, a.is(), a.given(o))
+	return fmt.Sprintf("Host %s %s drained%s.", o.Target, a.isBy(o), a.given(o))
 }
 
 // order is an order of an operator in words.
@@ -418,6 +439,8 @@ func (a answer) unknown() string {
 	switch {
 	case a.empty || a.Unread:
 		return ""
+	case a.unlisted != nil:
+		return "The workers can't be listed: of them, only those that had the slot are known."
 	case !a.roster:
 		return "The roster has no worker of the type: of the workers, only those that had the slot are known."
 	case uncertain && a.When == explain.Past:

@@ -125,7 +125,7 @@ func (a answer) byOrder(v explain.Verdict, is string) string {
 	case v.Reason == explain.Drained:
 		return "Its host " + strings.TrimPrefix(a.drained(*v.Order), "Host ")
 	case v.Order != nil:
-		return "The worker type " + is + " " + a.order(*v.Order) + "."
+		return "The worker type " + a.isBy(*v.Order) + " " + a.order(*v.Order) + "."
 	case v.Reason == explain.Preferred:
 		return "An operator ordered that: " + v.Detail + "."
 	}
@@ -165,7 +165,7 @@ func (a answer) had(v explain.Verdict) string {
 		what = "run"
 	}
 	text := fmt.Sprintf("%s %s the %s.", who, have, what)
-	if !v.InRoster {
+	if !v.InRoster && a.unlisted == nil {
 		text += " It isn't in the roster: it keeps none there, or has stopped since."
 	}
 	// Of a group, another member may hold.
@@ -184,6 +184,8 @@ func (a answer) noIdea(v explain.Verdict, isnt string) string {
 	switch {
 	case a.Unread || a.Slot.IsZero():
 		return "What it did then isn't known."
+	case !v.InRoster && a.unlisted != nil:
+		return "It " + isnt + " among those that had this slot. No more is known, since the workers can't be listed."
 	case !v.InRoster:
 		return "It " + isnt + " among those that had this slot. It isn't in the roster, so that no more is known: it keeps none there, or has stopped since."
 	case v.Presence.Missed != "":

@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -73,7 +74,7 @@ func (c *crew) findHolders(ctx context.Context, l store.Ledger) error {
 		}
 		const enough = 20 // records, to find the one in force
 		records, _, err := l.Tail(ctx, name, enough)
-		if err != nil {
+		if err != nil && (!errors.Is(err, store.ErrRefused) || len(names) == 1) {
 			return err
 		}
 		if e, held := history.Holder(history.Read(records, c.at, nil), c.at); held {

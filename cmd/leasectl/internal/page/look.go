@@ -40,9 +40,18 @@ type typeJSON struct {
 // typeOf are the newest slots of a worker type, so many at most, and its workers.
 func typeOf(ctx context.Context, r inspect.Reader, workerType string, last int) (one typeJSON, err error) {
 	if one.Slots, err = r.Slots(ctx, workerType, last); err == nil {
-		one.Workers, err = r.Workers(ctx, workerType)
+		one.Workers, err = workersOf(ctx, r, workerType)
 	}
 	return one, err
+}
+
+// workersOf are those of a type, or of all. A roster that can't be read hides nothing else: the warning says why.
+func workersOf(ctx context.Context, r inspect.Reader, workerType string) (inspect.Crew, error) {
+	crew, err := r.Workers(ctx, workerType)
+	if inspect.WithoutRoster(err) {
+		return inspect.Crew{StoreTime: crew.StoreTime, Store: crew.Store, Workers: []inspect.Worker{}, Warning: err.Error()}, nil
+	}
+	return crew, err
 }
 
 // look looks at a subject.
@@ -68,7 +77,7 @@ func (p *Page) look(ctx context.Context, of subject) (now picture, err error) {
 		}
 	case "machines":
 		var crew inspect.Crew
-		crew, err = r.Workers(ctx, "")
+		crew, err = workersOf(ctx, r, "")
 		now.event, now.rest, now.status.StoreTime, now.status.Store = "workers", crew, crew.StoreTime, crew.Store
 		crew.StoreTime, crew.Units = "", nil
 		now.marks[""] = crew

@@ -38,7 +38,7 @@ func (p *Page) Report(ctx context.Context, to io.Writer) error {
 	if err != nil {
 		return err
 	}
-	crew, err := r.Workers(ctx, "")
+	crew, err := workersOf(ctx, r, "")
 	if err != nil {
 		return err
 	}

@@ -2,7 +2,9 @@
 package verification
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -103,12 +105,21 @@ func read(ctx context.Context, l *charges.Ledger, o Options, out Output) (r resu
 	}); err != nil {
 		return r, err
 	}
+	var refused error
 	for _, name := range names {
 		report, err := readOne(ctx, l, name, o, out)
-		if err != nil {
+		switch {
+		case errors.Is(err, store.ErrRefused): // Others may be sound.
+			refused = cmp.Or(refused, err)
+			r.names = append(r.names, verify.Unread(name, err))
+		case err != nil:
 			return r, err
+		default:
+			r.ledgers = append(r.ledgers, report)
 		}
-		r.ledgers = append(r.ledgers, report)
+	}
+	if refused != nil && len(r.ledgers) == 0 {
+		return r, refused
 	}
 	err = within(ctx, o, func(ctx context.Context) error {
 		stamp, err := l.Now(ctx)
