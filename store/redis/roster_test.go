@@ -3,6 +3,7 @@ package redis
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"runtime"
@@ -126,6 +127,47 @@ func TestASpoiledRosterHidesNoOther(t *testing.T) {
 			t.Errorf("Warning() after the DEL = %q, want it without %s", w, key)
 		}
 	}
+}
+
+// The index of all rosters isn't another ledger's: no other prefix is to be used.
+func TestAnIndexOfRostersThatIsOverwrittenIsNamed(t *testing.T) {
+	t.Parallel()
+	uri := shared(t)
+	l, admin := open(t, uri), raw(t, uri)
+	three(t, l)
+	do(t, admin, "DEL", l.names.rosters())
+	do(t, admin, "SET", l.names.rosters(), "mine")
+	_, err := l.Presences(t.Context(), "")
+	if !errors.Is(err, store.ErrRefused) || !strings.Contains(err.Error(), "DEL "+l.names.rosters()) {
+		t.Errorf("Presences() = %v, want the key, and how to remove it", err)
+	}
+	if err := l.Attend(t.Context(), []store.Presence{storetest.Presence("first", "a")}); err == nil || !strings.Contains(err.Error(), "DEL "+l.names.rosters()) {
+		t.Errorf("Attend() = %v, want the key, and how to remove it", err)
+	}
+	found, err := l.Examine(t.Context())
+	must(t, "Examine()", err)
+	i := slices.IndexFunc(found, func(f store.Finding) bool { return f.Check == store.CheckConstraints })
+	if f := found[i]; f.Level != store.LevelWarn || !strings.Contains(f.Text, l.names.rosters()+" is a string") || !strings.Contains(f.Remedy, "DEL") {
+		t.Errorf("Examine() finds %+v, want a warning: no lease depends on it", f)
+	}
+	do(t, admin, "DEL", l.names.rosters())
+}
+
+// A ledger that another program has overwritten is listed, so that whoever reads all of them is told.
+func TestALedgerThatIsOverwrittenIsListed(t *testing.T) {
+	t.Parallel()
+	uri := shared(t)
+	l, admin := open(t, uri), raw(t, uri)
+	for _, name := range []string{"first", "second"} {
+		must(t, "Append()", l.Append(t.Context(), storetest.Grant(name, 1)))
+	}
+	do(t, admin, "DEL", l.names.ledger("second"))
+	do(t, admin, "SET", l.names.ledger("second"), "mine")
+	types, err := l.WorkerTypes(t.Context())
+	must(t, "WorkerTypes()", err)
+	documenttest.Equal(t, "worker types", fmt.Sprint(types), "[first second]")
+	_, _, err = l.Tail(t.Context(), "second", 1)
+	documenttest.Says(t, "Tail() of the one", err, store.ErrRefused, "another program has overwritten a key")
 }
 
 // A user may have the rights of before rosters were read in parts.

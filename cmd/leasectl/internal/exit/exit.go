@@ -40,8 +40,7 @@ const Codes = `  0    success; for run: stopped cleanly; run --once has the code
   8    the demo found something that is not as it should be
   9    processes of the command could not be killed: the lease was not released
   10   run --once: another worker has the slot, and had not done it in time
-  11   verify or doctor found a fault, or version --check another version, or workers that it
-       can't list
+  11   verify or doctor found a fault; version --check another version, or no whole list
   12   run --once: an attempt has failed, and the next one may not begin in time
   13   run --once: the slot is given up: all its --max-attempts have failed
   14   run --once: the slot was missed, skipped or is paused: nobody may begin it
