@@ -87,3 +87,26 @@ func TestASlotWhoseRecordsAreLostIsShownAsThat(t *testing.T) {
 		}
 	}
 }
+
+// The grant of an attempt may be lost, and what came of it told above that of another worker.
+func TestAnAttemptIsShownAsThatOfWhoMadeIt(t *testing.T) {
+	l, c := flushed(t)
+	c.Set(recordtest.Minutes(21))
+	before, r := recordtest.Grant(1, 1, "a"), recordtest.Grant(2, 2, "b")
+	r.Attempt = 2
+	o := recordtest.Outcome(before, recordtest.Minutes(6), store.Failed)
+	o.Attempt = 2
+	told := recordtest.Told(r, 3, o)
+	told.Metadata = o.Metadata()
+	l.Put(r)
+	l.Put(told)
+	got, err := shown(t, l, Options{WorkerType: "export", Last: 9, Timeout: time.Minute})
+	for line := range strings.Lines(got) {
+		if f := strings.Fields(line); len(f) > 2 && f[0] == "12:05:00Z" && (f[2] != "a" || strings.Contains(line, "17724")) {
+			t.Errorf("the attempt of a is shown as %q", line)
+		}
+	}
+	if err != nil || !strings.Contains(got, "12:05:00Z") {
+		t.Errorf("inspect slots = %s, %v, want the slot from 12:05", got, err)
+	}
+}

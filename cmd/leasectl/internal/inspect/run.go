@@ -89,7 +89,7 @@ func (r runs) drawing(_, _ bool) string {
 		if e.Attempt > 0 {
 			attempt = attemptOf(store.Outcome{Attempt: e.Attempt, GivenUp: e.Outcome.GivenUp}) + ", "
 		}
-		fmt.Fprintf(&b, "\n%sby %s: %s\n", attempt, display.Flat(e.Record.InstanceID), display.Line(strings.Trim(stateOf(e)+", "+e.Note(), ", ")))
+		fmt.Fprintf(&b, "\n%sby %s: %s\n", attempt, display.Flat(workedBy(e)), display.Line(strings.Trim(stateOf(e)+", "+e.Note(), ", ")))
 		b.WriteString(written(e))
 	}
 	return r.framed("worker type "+display.Flat(r.workerType), b.String(), false)

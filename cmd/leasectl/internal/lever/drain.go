@@ -47,7 +47,10 @@ func Drain(ctx context.Context, t storeuri.Target, o Options, out io.Writer) err
 			if err != nil {
 				of := o
 				of.WorkerType = name
-				failed = failure(t, &of, err)
+				failed = errors.Join(failed, failure(t, &of, err))
+				if errors.Is(err, store.ErrRefused) {
+					continue // Another program has overwritten that ledger alone.
+				}
 				break // The same would befall the others.
 			}
 			g := given(r)
