@@ -118,11 +118,11 @@ func (l *losses) signs() map[string]time.Time {
 		}
 	}
 	for _, r := range l.recent {
-		switch r.Kind {
-		case store.KindGrant:
+		if r.Kind == store.KindGrant {
 			sign(r.Claim, r.ReadAt)
 			sign(r.Claim, r.FixedAt)
-		case store.KindRelease:
+		}
+		if r.Kind == store.KindRelease {
 			sign(r.Claim, r.WindowStart)
 		}
 		if o, tells := r.Outcome(); tells && o.InstanceID == r.InstanceID && o.Cause != store.WorkerDied {

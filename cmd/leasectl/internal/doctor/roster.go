@@ -51,12 +51,7 @@ func judgeWorkers(all []workerlease.Candidate, unlisted error, ledgers []ledger,
 			gone = append(gone, text)
 		}
 	}
-	var deserted []string
-	for _, l := range ledgers {
-		if present[l.name] == 0 && slices.ContainsFunc(all, func(w workerlease.Candidate) bool { return w.WorkerType == l.name }) {
-			deserted = append(deserted, l.name)
-		}
-	}
+	deserted := desertedOf(all, ledgers, present)
 	switch {
 	case len(forgot) > 0:
 		return warn(checkWorkers, "find out whether the store was flushed, restored, or failed over to a copy that lacked records; the workers go on by themselves. If nobody works any more, leasectl override ends their wait, or their restart if no record is left",
@@ -72,6 +67,16 @@ func judgeWorkers(all []workerlease.Candidate, unlisted error, ledgers []ledger,
 		return ok(checkWorkers, "all %d are there", there)
 	}
 	return ok(checkWorkers, "%d of %d are there; the others have stopped", there, len(all))
+}
+
+// desertedOf are the worker types of ledgers that the roster has workers of, and of which none is there.
+func desertedOf(all []workerlease.Candidate, ledgers []ledger, present map[string]int) (names []string) {
+	for _, l := range ledgers {
+		if present[l.name] == 0 && slices.ContainsFunc(all, func(w workerlease.Candidate) bool { return w.WorkerType == l.name }) {
+			names = append(names, l.name)
+		}
+	}
+	return names
 }
 
 // off is from how far on a worker's clock is named, beyond what the worker itself is uncertain of.
