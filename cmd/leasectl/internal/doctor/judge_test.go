@@ -292,6 +292,7 @@ func TestWorkersThatAreMissingOrHaveAWrongClockAreNamed(t *testing.T) {
 		"a wrong clock":          {workers: []workerlease.Candidate{worker("a", true, -3*time.Second), worker("b", true, 0)}, level: store.LevelOK, clock: store.LevelWarn, clocks: "that of a on h1 is 3s behind store time (±5ms) → set these machines' clocks"},
 		"an empty roster":        {level: store.LevelSkip, says: "nobody is in the roster", clock: store.LevelSkip},
 		"no roster":              {err: errors.ErrUnsupported, level: store.LevelSkip, says: "keeps no roster", clock: store.LevelSkip},
+		"an overwritten roster":  {err: fmt.Errorf("roster:mail is no hash: %w", store.ErrRefused), level: store.LevelWarn, says: "roster:mail is no hash", clock: store.LevelSkip},
 		"an odd roster":          {err: errors.New("odd"), level: store.LevelSkip, says: "odd", clock: store.LevelSkip},
 		"only stopped one":       {workers: []workerlease.Candidate{stopped}, level: store.LevelWarn, says: "nobody of the roster is left", clock: store.LevelOK},
 	} {
