@@ -108,6 +108,19 @@ func (l *losses) beside(v *Verifier, x store.Lost, until time.Time) {
 	}
 }
 
+// mayHaveHad says of slots that nobody claimed, as far as records are left, that who did may be lost.
+func (l *losses) mayHaveHad(f found) {
+	missed := f[kind{MissedSlots, Warning}]
+	if missed == nil || len(l.said) == 0 {
+		return
+	}
+	for _, some := range [][]Finding{missed.first, missed.newest} {
+		for i := range some {
+			some[i].Remedy = "If the store has lost that they were claimed, see records-lost. Else: " + some[i].Remedy
+		}
+	}
+}
+
 // signs are when the holders of terms are last known to have worked under them: by when they appended or released, or by what they say
 // of their work.
 func (l *losses) signs() map[string]time.Time {

@@ -14,6 +14,26 @@ import (
 	"github.com/slotlease/slotlease/workerlease/verify"
 )
 
+// A slot without records may be one whose records are lost: more workers don't help then.
+func TestASlotThatNobodyClaimedMayBeLost(t *testing.T) {
+	first, second := recordtest.Grant(1, 0, "a"), recordtest.Grant(2, 3, "a")
+	lost := recordtest.Told(second, 3, store.Outcome{})
+	lost.Metadata = store.Lost{Seq: 5, Token: recordtest.Minutes(5).UnixMilli(), Claim: "lost", InstanceID: "b", Start: recordtest.Minutes(5), End: recordtest.Minutes(10)}.Metadata()
+	for _, records := range [][]store.Record{{first, second}, {first, second, lost}} {
+		v := verify.New(verify.Options{WorkerType: "export", Now: recordtest.Minutes(16)})
+		for _, r := range records {
+			v.Add(r)
+		}
+		for range 2 { // It can be asked again.
+			all := v.Report().Findings
+			i := slices.IndexFunc(all, func(f verify.Finding) bool { return f.Code == verify.MissedSlots })
+			if i < 0 || strings.Count(all[i].Remedy, "see records-lost") != len(records)-2 {
+				t.Errorf("of %d records verify finds %+v", len(records), all)
+			}
+		}
+	}
+}
+
 // What a store has lost is a warning, and a fault if another had a lease meanwhile, whenever that was granted.
 func TestALeaseBesideOneThatWasLostIsAFault(t *testing.T) {
 	minutes := recordtest.Minutes

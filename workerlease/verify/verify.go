@@ -271,6 +271,7 @@ func (v *Verifier) Report() *Report {
 	w.keys.judge(&w)
 	w.slots.judge(&w)
 	w.blocked()
+	w.losses.mayHaveHad(w.found)
 	w.found.into(&w.report)
 	return &w.report
 }
