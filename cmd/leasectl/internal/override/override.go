@@ -81,7 +81,7 @@ func inLedger(ctx context.Context, t storeuri.Target, l store.Ledger, o Options,
 		return failure(t, o, err)
 	}
 	wrote := fmt.Sprintf("wrote record %d: %q has overridden record %d; slots are free from %s on%s",
-		r.Seq, r.InstanceID, o.Seq, store.Format(r.WindowStart), done(r))
+		r.Seq, r.InstanceID, o.Seq, store.Format(r.WindowStart), done(r)+stays(r))
 	if _, err = fmt.Fprintln(s.Result, wrote); err != nil {
 		return exit.With(exit.Failure, fmt.Errorf("%s; but the output can't be written: %w", wrote, err))
 	}

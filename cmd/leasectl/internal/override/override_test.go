@@ -17,6 +17,7 @@ import (
 	"github.com/slotlease/slotlease/store/memory"
 	"github.com/slotlease/slotlease/testutil/clocks"
 	"github.com/slotlease/slotlease/testutil/faultstore"
+	"github.com/slotlease/slotlease/workerlease/operate"
 )
 
 // ledger has some records, at a minute after noon.
@@ -237,5 +238,17 @@ func TestEachOutcomeHasItsExitCode(t *testing.T) {
 		if !ok || e.Code != test.code || !strings.Contains(e.Error(), test.want) || !strings.HasPrefix(e.Try, test.try) || (e.Try == "") != (test.try == "") {
 			t.Errorf("%s: %v (%+v), want code %d, %q, and to try %q", name, err, e, test.code, test.want, test.try)
 		}
+	}
+}
+
+// An override ends what is in force, and no pause.
+func TestAPauseThatGoesOnIsNamed(t *testing.T) {
+	l := ledger(recordtest.Grant(1, 0, "worker-a"))
+	if _, err := operate.On(l).Give(t.Context(), operate.Order{Kind: store.OrderPause, WorkerType: "export", For: time.Hour, InstanceID: "ann"}); err != nil {
+		t.Fatal(err)
+	}
+	got, err := ran(t, l, 2, yes)
+	if err != nil || !strings.Contains(got, ", but the worker type stays paused until ") || !strings.Contains(got, " by ann\n") {
+		t.Errorf("override = %s, %v, want that the pause goes on", got, err)
 	}
 }

@@ -123,6 +123,16 @@ func done(r store.Record) string {
 	return ", and done up to " + store.Format(r.DoneUntil)
 }
 
+// stays says that a pause goes on.
+func stays(r store.Record) string {
+	for _, o := range r.OrdersAt(r.WindowStart) {
+		if o.Kind == store.OrderPause {
+			return ", but the worker type stays " + o.String()
+		}
+	}
+	return ""
+}
+
 func group(r store.Record) string {
 	if r.Group == "" {
 		return ""
