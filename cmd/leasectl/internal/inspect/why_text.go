@@ -130,7 +130,11 @@ func (a answer) whoHad() (lines []string) {
 		}
 		return lines
 	case len(a.Terms) == 0 && a.When == explain.Future:
-		return []string{fmt.Sprintf("Nobody has claimed %s yet. Claims open shortly before it begins, by default 10s, or a quarter of a slot if that is less.", a.slot())}
+		text := fmt.Sprintf("Nobody has claimed %s yet.", a.slot())
+		if slices.ContainsFunc(a.InForce, func(o store.Order) bool { return o.Kind == store.OrderPause }) {
+			return append([]string{text}, a.ordered()...)
+		}
+		return []string{text + " Claims open shortly before it begins, by default 10s, or a quarter of a slot if that is less."}
 	case len(a.Terms) == 0:
 		return slices.Concat(a.nobody(), a.lost(), a.elsewhere())
 	}
