@@ -26,6 +26,7 @@ DRAWS    = Property|OffsetsAreOrdered|LeadIsBounded|KeysAreOrdered|ADoneSlotCome
 # A busy machine can fail these tests, so make prove runs each by itself.
 REALTIME = $(shell awk -F'\t' '/^\.\//{print $$2}' internal/suites/realtime.tsv | sort -u | paste -sd'|')
 APART    = -skip '^($(REALTIME))$$'
+TIMED    = $(shell awk -F'\t' '/^\.\//{print $$1}' internal/suites/realtime.tsv | sort -u)
 
 # All but make test and make check prove something, and leave nothing out.
 export SLOTLEASE_SUITES ?= all
@@ -71,8 +72,9 @@ race: export GORACE ?= atexit_sleep_ms=10
 race: export SLOTLEASE_RACE_ROUNDS ?= 10
 race: export SLOTLEASE_SIM_SEEDS ?= 3
 race: ## Run the tests of code with goroutines with the race detector; fail without the MongoDB server
-	REQUIRE_STORES=$${REQUIRE_STORES:-mongo} $(GO) test -race -short -vet=off $(TRUSTED) -shuffle=$(or $(SLOTLEASE_SEED),on) -timeout 1h $(LONGEST) $$($(GO) list ./... | grep -vE '$(SERVED)|$(SINGLE)|$(BROWSED)')
-	REQUIRE_STORES=$${REQUIRE_STORES:-mongo} $(GO) test -race -short -vet=off $(TRUSTED) -shuffle=$(or $(SLOTLEASE_SEED),on) -timeout 1h -p 2 $(SLOWEST) $$($(GO) list ./... | grep -E '$(SERVED)' | grep -vE '$(SINGLE)')
+	REQUIRE_STORES=$${REQUIRE_STORES:-mongo} $(GO) test -race -short -vet=off $(TRUSTED) -shuffle=$(or $(SLOTLEASE_SEED),on) -timeout 1h $(APART) $(LONGEST) $$($(GO) list ./... | grep -vE '$(SERVED)|$(SINGLE)|$(BROWSED)')
+	REQUIRE_STORES=$${REQUIRE_STORES:-mongo} $(GO) test -race -short -vet=off $(TRUSTED) -shuffle=$(or $(SLOTLEASE_SEED),on) -timeout 1h -p 2 $(APART) $(SLOWEST) $$($(GO) list ./... | grep -E '$(SERVED)' | grep -vE '$(SINGLE)')
+	$(GO) test -race -short -vet=off $(TRUSTED) -timeout 1h -p 1 -parallel 1 -run '^($(REALTIME))$$' $(TIMED)
 	$(GO) test -race -vet=off $(TRUSTED) $(UNTESTED)
 
 .PHONY: race-engine

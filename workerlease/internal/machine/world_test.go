@@ -37,6 +37,7 @@ type world struct {
 	sighted map[int64]time.Time
 	op      machine.Action // under way
 	adrift  []store.Record // appends that were not applied yet
+	gone    []store.Record // that the store has lost
 	log     []machine.Action
 	late    bool // right before the user's code it turns out to be too late
 }
