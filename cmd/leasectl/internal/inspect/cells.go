@@ -99,7 +99,7 @@ func onDay(t, day time.Time) bool {
 	return t.UTC().Truncate(dayLength).Equal(day.UTC().Truncate(dayLength))
 }
 
-// workedBy is whose work a row is about: its holder's, or that of another one who is said to have died, or has told it itself.
+// workedBy is whose work a row is about: its holder's, or that of the worker whose outcome it tells.
 func workedBy(e history.Entry) string {
 	if e.Record.Kind == store.KindOutcome && e.OutcomeKnown && e.Outcome.InstanceID != "" {
 		return e.Outcome.InstanceID
@@ -114,7 +114,7 @@ func cells(e history.Entry, times timeStyle) []string {
 		holder, group, priority, token = r.InstanceID, r.Group, strconv.Itoa(r.Priority), strconv.FormatInt(r.Token, 10)
 	}
 	if by := workedBy(e); by != holder && holder != "" {
-		holder, group, priority, token = by, "", "", "" // Another has told what came of its work, and not by which token.
+		holder, group, priority, token = by, "", "", "" // The grant is lost, and with it the token.
 	}
 	if e.ClaimKnown {
 		claimed = history.Relative(e.Claimed)
