@@ -43,6 +43,11 @@ func (l Lost) Metadata() string {
 	return string(text)
 }
 
+// Is reports that a record is the one that is said to be lost: then it is there after all, and reads were stale.
+func (l Lost) Is(r Record) bool {
+	return r.Seq == l.Seq && r.Token == l.Token && r.Claim == l.Claim && r.InstanceID == l.InstanceID && r.WindowEnd.Equal(l.End)
+}
+
 // Lost is the record that the store has lost, as r says. It reports false for a record that says nothing of the kind. Times are in
 // UTC, cut to milliseconds.
 func (r Record) Lost() (Lost, bool) {

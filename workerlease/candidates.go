@@ -28,8 +28,8 @@ type Candidate struct {
 // Candidates lists the workers of a type, or of all types if it is empty, as they are in the ledger's
 // roster, by worker type and InstanceID: those whose clients have ClientOptions.Roster, and that were seen
 // within 24 h. It asks the store for its time, the roster, and the newest records of each of these types. This
-// client needs no ClientOptions.Roster. Of a type, among all, whose ledger the store refuses to read, nobody is said to hold. The error matches errors.ErrUnsupported if the ledger keeps no roster
-// (see store.Roster).
+// client needs no ClientOptions.Roster. If all types are asked for, and the store refuses to read the ledger of one, its workers are
+// listed, and none of them as a holder. The error matches errors.ErrUnsupported if the ledger keeps no roster (see store.Roster).
 func (c *Client) Candidates(ctx context.Context, workerType string) ([]Candidate, error) {
 	if !c.made() {
 		var errs option.Errors

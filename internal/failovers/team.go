@@ -81,8 +81,8 @@ func (m *team) judged(l store.Ledger, failing time.Time, loses bool) (v verdict)
 	}
 }
 
-// account copies the turns and reports, since workers go on. It does so after the ledger was read, so that it has the turns and
-// reports of all that the ledger tells.
+// account copies the turns and reports, since workers go on. The ledger was read before that, so each record in it has its turn or
+// report among the copies.
 func (m *team) account(records []store.Record, findings []verify.Finding, failing time.Time, loses bool) account {
 	a := account{loses: loses, failing: failing, findings: findings, records: map[int64]store.Record{}}
 	for _, r := range records {

@@ -184,8 +184,8 @@ func greet(addr string, raw bson.Raw) (greeting, error) {
 // the collection exists, the error is store.ErrMissing.
 //
 // Stamp.History is the collection's UUID, as of the last look at it: once an hour, and after a change stream that says that
-// it was dropped. Its suffix changes when a primary of a replica set is behind what an earlier one had shown (lastWrite.opTime): it
-// was restored from a snapshot, for example.
+// it was dropped. Its suffix changes when the primary of a replica set is behind what an earlier primary has shown
+// (lastWrite.opTime), for example because it was restored from a snapshot.
 func (l *Ledger) Now(ctx context.Context) (store.Stamp, error) {
 	s, err := run(ctx, l, "now", "", l.now)
 	if s.History = l.fitness.history(); s.History != "" {

@@ -216,7 +216,7 @@ func TestOneWaitForAnotherPrimaryIsEnoughForAll(t *testing.T) {
 			}
 		case <-time.After(time.Millisecond):
 			l.fitness.mu.Lock()
-			waited := !l.fitness.waited.IsZero()
+			waited := l.fitness.waits > 0
 			l.fitness.mu.Unlock()
 			if n == 0 && !waited {
 				mock.Add(secondTry / 10) // From the end of the first wait on, the clock stands.

@@ -34,7 +34,7 @@ type fitness struct {
 	mu     sync.Mutex
 	found  bool
 	failed time.Time // the newest check, or zero if it didn't fail
-	waited time.Time // when a caller had waited for another primary
+	waits  int       // how often callers have waited for another primary
 	// uuid is the collection's, which another has that was made in its place; empty if it is unknown.
 	uuid string
 	seen
@@ -72,22 +72,29 @@ func (f *fitness) history() string {
 	return f.uuid
 }
 
-// queuedKey is under what a context has when its caller began to wait for the gate.
+// queuedKey is under what a context has how many waits for another primary were over when its caller began to wait for the gate.
 type queuedKey struct{}
+
+// queued notes that in a context.
+func (f *fitness) queued(ctx context.Context) context.Context {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return context.WithValue(ctx, queuedKey{}, f.waits)
+}
 
 // wait takes in that a caller has waited for another primary, and hasWaited reports that one has since another began to wait for the
 // gate.
 func (f *fitness) wait() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.waited = f.clock.Now()
+	f.waits++
 }
 
 func (f *fitness) hasWaited(ctx context.Context) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	since, queued := ctx.Value(queuedKey{}).(time.Time)
-	return queued && since.Before(f.waited)
+	before, queued := ctx.Value(queuedKey{}).(int)
+	return queued && before < f.waits
 }
 
 // renew lets the next operation look at the collection, which may be another one by now.
@@ -125,7 +132,7 @@ func (l *Ledger) fit(ctx context.Context) error {
 			return nil
 		}
 	} else {
-		ctx = context.WithValue(ctx, queuedKey{}, f.clock.Now())
+		ctx = f.queued(ctx)
 		select {
 		case f.gate <- struct{}{}:
 		case <-ctx.Done():

@@ -242,7 +242,7 @@ func TestAStampNamesTheCollectionThatTookTheDroppedOnesPlace(t *testing.T) {
 	documenttest.Equal(t, "history after the collection was dropped", history(), "01")
 }
 
-// If a primary is behind what it had shown before, it was restored from a snapshot, and its collection with it.
+// A primary that is behind what it has shown before was restored from a snapshot, together with its collection.
 func TestAPrimaryThatIsBehindWhatItHasShownHasAnotherHistory(t *testing.T) {
 	t.Parallel()
 	f := &fakeServer{reply: func(name string, _ bson.Raw) bson.D {

@@ -57,7 +57,8 @@ const lineKept = 30 * time.Minute
 
 // line names the line of changes that a server goes on with, as replid does. But that changes, too, when the first replica comes, or a
 // backup is made (redis-cli --rdb), and an hour after the last is gone. Then it is the same process, which was no replica since. If a
-// process keeps both, but its offset is lower than before, its machine was restored from a snapshot. Without a replica, the offset may stay 0, and shows nothing.
+// process keeps both, but its offset is lower than before, its machine was restored from a snapshot.
+// Without a replica the offset may stay 0, and shows nothing.
 type line struct {
 	mu                    sync.Mutex
 	process, replid, name string

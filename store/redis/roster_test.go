@@ -155,7 +155,7 @@ func TestAnIndexOfRostersThatIsOverwrittenIsNamed(t *testing.T) {
 	do(t, admin, "DEL", l.names.rosters())
 }
 
-// A ledger that another program has overwritten is listed, so that whoever reads all of them is told.
+// Whoever reads all ledgers learns of one that another program has overwritten: it is listed, and reading it fails.
 func TestALedgerThatIsOverwrittenIsListed(t *testing.T) {
 	t.Parallel()
 	uri := shared(t)

@@ -157,10 +157,7 @@ func (x *asked) findLost() {
 		if l.Start.IsZero() {
 			within = !l.End.After(x.e.Slot.End)
 		}
-		there := func(r store.Record) bool { // so that reads were stale
-			return r.Seq == l.Seq && r.Claim == l.Claim && r.Token == l.Token && r.WindowEnd.Equal(l.End)
-		}
-		if is && within && l.End.After(x.e.Slot.Start) && !slices.ContainsFunc(x.Records, there) {
+		if is && within && l.End.After(x.e.Slot.Start) && !slices.ContainsFunc(x.Records, l.Is) {
 			x.e.Lost = append(x.e.Lost, l)
 		}
 	}

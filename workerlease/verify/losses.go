@@ -27,10 +27,7 @@ func (l *losses) obeyed(v *Verifier, r store.Record) {
 	}
 	l.recent = append(l.recent, r)
 	lost, says := r.Lost()
-	there := func(r store.Record) bool {
-		return r.Seq == lost.Seq && r.Token == lost.Token && r.Claim == lost.Claim && r.InstanceID == lost.InstanceID && r.WindowEnd.Equal(lost.End)
-	}
-	if !says || slices.ContainsFunc(l.recent, there) { // If it is there after all, reads were stale.
+	if !says || slices.ContainsFunc(l.recent, lost.Is) {
 		return
 	}
 	if !slices.ContainsFunc(l.said, func(s store.Lost) bool { return s.Seq == lost.Seq && s.Claim == lost.Claim }) {

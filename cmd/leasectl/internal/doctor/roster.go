@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/display"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/inspect"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease"
 )
@@ -39,7 +39,7 @@ func judgeWorkers(all []workerlease.Candidate, unlisted error, ledgers []ledger,
 		case w.Present:
 			there++
 			present[w.WorkerType]++
-			if strings.HasSuffix(w.Missed, string(workerlease.StoreWentBack)) && !held[w.WorkerType] {
+			if inspect.SaysLost(w.Presence) && !held[w.WorkerType] {
 				forgot = append(forgot, fmt.Sprintf("%s of %s", named(w), w.WorkerType))
 			}
 		default:

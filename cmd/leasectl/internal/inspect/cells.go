@@ -99,7 +99,7 @@ func onDay(t, day time.Time) bool {
 	return t.UTC().Truncate(dayLength).Equal(day.UTC().Truncate(dayLength))
 }
 
-// workedBy is whose work a row is about: its holder's, or that of the worker whose outcome it tells.
+// workedBy names the worker whose work a row shows: the holder, unless the row is the outcome of another worker's attempt.
 func workedBy(e history.Entry) string {
 	if e.Record.Kind == store.KindOutcome && e.OutcomeKnown && e.Outcome.InstanceID != "" {
 		return e.Outcome.InstanceID

@@ -40,11 +40,16 @@ func reasons(ctx context.Context, l store.Ledger, workerType string, rows []hist
 	return found
 }
 
+// SaysLost reports that a worker claimed nothing in its newest slot because the store has lost records, or may have.
+func SaysLost(p store.Presence) bool {
+	return strings.HasSuffix(p.Missed, string(workerlease.StoreWentBack))
+}
+
 // SayLost names the workers that are there and say that the store has lost records that they had read, or may have. The ledger
 // itself says so only once a worker has claimed again.
 func SayLost(crew []store.Presence, now time.Time) (names []string) {
 	for _, p := range crew {
-		if strings.HasSuffix(p.Missed, string(workerlease.StoreWentBack)) && workerlease.IsPresent(p, now) {
+		if SaysLost(p) && workerlease.IsPresent(p, now) {
 			names = append(names, p.InstanceID)
 		}
 	}

@@ -151,42 +151,6 @@ func (a answer) whoHad() (lines []string) {
 	return lines
 }
 
-// ordered says which orders kept workers from claiming, or ended a lease.
-func (a answer) ordered() (lines []string) {
-	for _, o := range a.InForce {
-		switch o.Kind {
-		case store.OrderPause:
-			lines = append(lines, fmt.Sprintf("The worker type %s %s.", a.isBy(o), a.order(o)))
-		case store.OrderDrain:
-			lines = append(lines, a.drained(o))
-		case store.OrderRelease:
-			if of := func(t history.Entry) bool { return t.Record.Claim == o.Target }; slices.ContainsFunc(a.Terms, of) {
-				text := fmt.Sprintf("%s asked its holder at %s to release it", cmp.Or(o.By, "An operator"), a.second(o.At))
-				lines = append(lines, strings.TrimSuffix(text+": "+o.Why, ": ")+".")
-			}
-		case store.OrderPrefer, store.OrderTrigger: // These keep nobody from claiming.
-		}
-	}
-	return lines
-}
-
-// isLost reports that somebody had the lease at the time that is asked about, or may have had it, by what the store has lost.
-func (a answer) isLost() bool {
-	return slices.ContainsFunc(a.Lost, func(l store.Lost) bool { return !l.Start.After(a.At) && a.At.Before(l.End) })
-}
-
-// lost says which records of the slot the store has lost.
-func (a answer) lost() (lines []string) {
-	for _, l := range a.Lost {
-		whose := "of " + l.InstanceID
-		if !l.Start.IsZero() {
-			whose = fmt.Sprintf("by which %s had a lease from %s", l.InstanceID, a.clock(l.Start))
-		}
-		lines = append(lines, fmt.Sprintf("The store has lost record %d, %s until %s.", l.Seq, whose, a.clock(l.End)))
-	}
-	return lines
-}
-
 // elsewhere says who held the lease for another slot at the time that is asked about.
 func (a answer) elsewhere() []string {
 	h := a.Holder
@@ -276,11 +240,6 @@ func (a answer) ending(t history.Entry) (text string) {
 		text += fmt.Sprintf(" Its job ran on after its slot, for %s.", brief(over.Round(time.Second)))
 	}
 	return text + a.work(t)
-}
-
-// losesAfter reports that the store has lost records of a term, or of one after it in its slot.
-func (a answer) losesAfter(t history.Entry) bool {
-	return t.State == history.Expired && slices.ContainsFunc(a.Lost, func(l store.Lost) bool { return l.Seq > t.NewestSeq && l.End.After(t.Window.End) })
 }
 
 // work says what came of the work of a slot.
@@ -388,50 +347,6 @@ func (a answer) is() string {
 		return "was"
 	}
 	return "is"
-}
-
-// isBy is the verb for what an order says: it may be over although the slot isn't.
-func (a answer) isBy(o store.Order) string {
-	if a.When == explain.Past || !o.Until.After(a.at) {
-		return "was"
-	}
-	return "is"
-}
-
-// drained says who drained a host.
-func (a answer) drained(o store.Order) string {
-	return fmt.Sprintf("Host %s %s drained%s.", o.Target, a.isBy(o), a.given(o))
-}
-
-// order is an order of an operator in words.
-func (a answer) order(o store.Order) (text string) {
-	switch o.Kind {
-	case store.OrderPause:
-		text = "paused"
-	case store.OrderPrefer:
-		text = "told to prefer " + o.Target
-	case store.OrderDrain:
-		text = "told to drain host " + o.Target
-	case store.OrderRelease:
-		text = "told to release"
-	case store.OrderTrigger:
-		text = "asked for"
-	default:
-		text = string(o.Kind)
-	}
-	return text + a.given(o)
-}
-
-// given is who gave an order, when, until when and why.
-func (a answer) given(o store.Order) (text string) {
-	if o.By != "" {
-		text = " by " + o.By
-	}
-	text += fmt.Sprintf(" at %s, until %s", a.second(o.At), a.second(o.Until))
-	if o.Why != "" {
-		text += ": " + o.Why
-	}
-	return text
 }
 
 // unknown says what nobody can know.
