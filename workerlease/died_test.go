@@ -333,6 +333,23 @@ func TestAFirstWorkerThatComesAtTheLastMomentHasMissedNothing(t *testing.T) {
 	}
 }
 
+// Whoever comes while the slot that was given up isn't over, in time for it or not, knows that it was told.
+func TestAWorkerThatComesAfterwardsSaysNothingOfASlotThatIsGivenUp(t *testing.T) {
+	bubble(t, "", func(t *testing.T) {
+		ledger := memory.New(memory.Options{})
+		task := func(context.Context, workerlease.Lease) error { return errWork }
+		start(t, setup{ledger: ledger.Handle(), Options: hourly("a", 0, 1), task: task, asGiven: true})
+		for _, minute := range []int{3, 6, 20} {
+			at(time.Hour + time.Duration(minute)*time.Minute)
+			b := start(t, setup{ledger: ledger.Handle(), Options: hourly("b", 1, 1), task: task, asGiven: true})
+			at(time.Hour + time.Duration(minute+2)*time.Minute)
+			if e := observed[event.Exhausted](b); len(e) > 0 || b.Status().GivenUp > 0 {
+				t.Errorf("%d min into the slot b reports %+v, and its status is %+v", minute, e, b.Status())
+			}
+		}
+	})
+}
+
 // Who was there says that a slot is given up, also if it reads of that late, or gives it up itself after another had a lower limit.
 func TestAWorkerThatWasThereSaysThatASlotIsGivenUp(t *testing.T) {
 	for _, most := range []int{1, 3} {

@@ -2,6 +2,7 @@ package verify
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/slotlease/slotlease/store"
@@ -10,9 +11,16 @@ import (
 // losses finds who may have worked beside somebody whose record the store has lost.
 type losses struct {
 	recent []store.Record // the newest that workers obeyed, oldest first
-	lost   []store.Lost   // by claim: what its newest record that is gone says, with its earliest start
+	lost   []lostTerm     // by claim
 	said   []store.Lost   // what workers have said
+	sayers []int64        // the records in which they said so
 	judged []string       // the claims that were judged by records that are forgotten
+}
+
+// lostTerm is a term of which records are lost: what the newest of these says, with the earliest start, and the lowest key.
+type lostTerm struct {
+	store.Lost
+	lowest int64
 }
 
 // obeyed takes in a record that workers obey.
@@ -22,7 +30,7 @@ func (l *losses) obeyed(v *Verifier, r store.Record) {
 		for _, x := range l.lost {
 			l.judged = append(l.judged, x.Claim)
 		}
-		l.lost, l.said, l.judged = nil, newest(l.said), newest(l.judged)
+		l.lost, l.said, l.sayers, l.judged = nil, newest(l.said), newest(l.sayers), newest(l.judged)
 		l.recent = slices.Clone(l.recent[most/2:])
 	}
 	l.recent = append(l.recent, r)
@@ -31,7 +39,7 @@ func (l *losses) obeyed(v *Verifier, r store.Record) {
 		return
 	}
 	if !slices.ContainsFunc(l.said, func(s store.Lost) bool { return s.Seq == lost.Seq && s.Claim == lost.Claim }) {
-		l.said = append(l.said, lost)
+		l.said, l.sayers = append(l.said, lost), append(l.sayers, r.Seq)
 		v.find(RecordsLost, r, "The store had record %d, of %q, with token %d until %s, and has lost it.", lost.Seq, lost.InstanceID, lost.Token, store.Format(lost.End))
 	}
 	if !slices.Contains(l.judged, lost.Claim) {
@@ -44,28 +52,30 @@ func newest[T any](all []T) []T { return slices.Clone(all[max(0, len(all)-lookBa
 
 // merge keeps what is known of the term of a claim. Each worker knows of the newest record that it had read.
 func (l *losses) merge(lost store.Lost) {
-	i := slices.IndexFunc(l.lost, func(x store.Lost) bool { return x.Claim == lost.Claim })
+	i := slices.IndexFunc(l.lost, func(x lostTerm) bool { return x.Claim == lost.Claim })
 	if i < 0 {
-		l.lost = append(l.lost, lost)
+		l.lost = append(l.lost, lostTerm{lost, lost.Seq})
 		return
 	}
 	was := l.lost[i]
-	if was.Seq > lost.Seq {
-		was, lost = lost, was
+	newest, older := lost, was.Lost
+	if older.Seq > newest.Seq {
+		newest, older = older, newest
 	}
-	if lost.Start.IsZero() || !was.Start.IsZero() && was.Start.Before(lost.Start) {
-		lost.Start = was.Start
+	if newest.Start.IsZero() || !older.Start.IsZero() && older.Start.Before(newest.Start) {
+		newest.Start = older.Start
 	}
-	l.lost[i] = lost
+	l.lost[i] = lostTerm{newest, min(was.lowest, lost.Seq)}
 }
 
 // judge finds the grants of others whose windows overlap the terms that are lost. A term ends with its window, with its release, or when
 // an operator says that nobody works. What a term stood above, with a lower token, had ended when that was granted: its end may be lost,
 // too. After a split brain terms stand beside each other: then the other one may show that it went on.
 func (l *losses) judge(v *Verifier) {
+	signs := l.signs()
 	for _, x := range l.lost {
 		if !x.Start.IsZero() { // else no more is known of the term than when it ends
-			l.beside(v, x, l.until(x))
+			l.beside(v, x, l.until(x.Lost), signs)
 		}
 	}
 }
@@ -81,12 +91,12 @@ func (l *losses) until(x store.Lost) time.Time {
 	return until
 }
 
-func (l *losses) beside(v *Verifier, x store.Lost, until time.Time) {
+func (l *losses) beside(v *Verifier, x lostTerm, until time.Time, signs map[string]time.Time) {
 	ends := map[string]time.Time{} // of the terms that were released later
 	var over time.Time             // since an operator said so
-	signs := l.signs()
 	for _, g := range slices.Backward(l.recent) {
-		end, followed := g.WindowEnd, g.Seq < x.Seq && g.Token < x.Token && g.WindowStart.Before(x.Start) && !signs[g.Claim].After(x.Start)
+		end, before := g.WindowEnd, g.WindowStart.Before(x.Start) || !g.ReadAt.IsZero() // An extension is appended before its window, and signs say when.
+		followed := before && g.Seq < x.lowest && g.Token < x.Token && !signs[g.Claim].After(x.Start)
 		kin := g.Claim == x.Claim || g.InstanceID == x.InstanceID || g.Group != "" && g.Group == x.Group
 		for _, at := range []time.Time{ends[g.Claim], over} {
 			if !at.IsZero() {
@@ -105,18 +115,32 @@ func (l *losses) beside(v *Verifier, x store.Lost, until time.Time) {
 	}
 }
 
-// mayHaveHad says of slots that nobody claimed, as far as records are left, that who did may be lost.
+// mayHaveHad says of slots that nobody claimed, as far as records are left, that who did may be lost: those before each record that
+// says that some are.
 func (l *losses) mayHaveHad(f found) {
 	missed := f[kind{MissedSlots, Warning}]
-	if missed == nil || len(l.said) == 0 {
+	if missed == nil {
 		return
 	}
-	for _, some := range [][]Finding{missed.first, missed.newest} {
-		for i := range some {
-			some[i].Remedy = "If the store has lost that they were claimed, see records-lost. Else: " + some[i].Remedy
+	both := [][]Finding{missed.first, missed.newest}
+	for _, sayer := range l.sayers {
+		last := int64(0) // of the records before it that slots were missed beside
+		for _, x := range slices.Concat(both...) {
+			if x.Seq < sayer {
+				last = max(last, x.Seq)
+			}
+		}
+		for _, some := range both {
+			for i := range some {
+				if some[i].Seq == last && !strings.HasPrefix(some[i].Remedy, mayBeLost) {
+					some[i].Remedy = mayBeLost + some[i].Remedy
+				}
+			}
 		}
 	}
 }
+
+const mayBeLost = "If the store has lost that they were claimed, see records-lost. Else: "
 
 // signs are when the holders of terms are last known to have worked under them: by when they appended or released, or by what they say
 // of their work.
@@ -135,7 +159,7 @@ func (l *losses) signs() map[string]time.Time {
 		if r.Kind == store.KindRelease {
 			sign(r.Claim, r.WindowStart)
 		}
-		if o, tells := r.Outcome(); tells && o.InstanceID == r.InstanceID && o.Cause != store.WorkerDied {
+		if o, tells := r.Outcome(); tells && o.InstanceID == r.InstanceID && o.SlotStart.Equal(r.SlotStart) && o.Attempt == r.Attempt && o.Cause != store.WorkerDied {
 			sign(r.Claim, o.Ended)
 		}
 	}

@@ -65,6 +65,7 @@ type Bid struct {
 	Stage    Stage
 	Slot     slots.Slot
 	First    slots.Slot // the first slot that the worker contended for
+	Came     time.Time  // when that was found
 	Late     time.Time  // start of the newest slot that the worker came too late for, when it started
 	Role     Role
 	Turn     time.Time     // when the head may be read, unless Lands
@@ -171,6 +172,9 @@ func (b *Bid) extends() bool { return b.grants() && b.Record.Claim != b.Claim.ID
 
 // skips reports that this worker is through with Slot.
 func (b *Bid) skips() bool { return b.SkipSlot.Equal(b.Slot.Start) }
+
+// stoodBy reports that the worker has told that another has Slot, and stands by. One that waits for what the store has lost has not.
+func (b *Bid) stoodBy() bool { return b.Role == Standby && b.MissReason != WentBack }
 
 // yields reports that others go first in Slot.
 func (b *Bid) yields() bool { return b.YieldSlot.Equal(b.Slot.Start) }

@@ -131,7 +131,7 @@ func (x *step) enter() {
 	if entry == AtOnce && !x.m.Single && !mid.Before(x.m.abandoned(now)) {
 		entry = FromNext
 	}
-	b.Late = now.Start
+	b.Late, b.Came = now.Start, mid
 	if x.m.Once && entry != FromNext && x.m.Rules.MayStart(mid, x.m.startBy(now)) {
 		b.Late = now.Start.Add(-1) // It is there in time for this one.
 	}

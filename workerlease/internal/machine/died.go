@@ -97,8 +97,7 @@ func (x *step) keptBack(d Dead) {
 // LastAttempt reports that no attempt at a slot follows one.
 func (c *Config) LastAttempt(n int) bool { return c.Once && c.MaxAttempts > 0 && n >= c.MaxAttempts }
 
-// saidBefore takes in that a slot that was over, or under way, when the worker came has been given up: those that were there have
-// reported that.
+// saidBefore takes in that a slot had been given up before the worker came: those that were there have reported that.
 func (x *step) saidBefore(head store.Record, below []store.Record) {
 	v := &x.s.View
 	if v.Judged || x.m.Single {
@@ -106,7 +105,7 @@ func (x *step) saidBefore(head store.Record, below []store.Record) {
 	}
 	v.Judged = true
 	for _, r := range append([]store.Record{head}, below...) {
-		if o, tells := r.Outcome(); tells && o.GivenUp && !o.SlotStart.After(x.s.Bid.Late) {
+		if o, tells := r.Outcome(); tells && o.GivenUp && r.ReadAt.Before(x.s.Bid.Came) {
 			v.GivenUp = later(v.GivenUp, o.SlotStart)
 		}
 	}

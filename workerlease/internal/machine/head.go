@@ -256,14 +256,14 @@ func (x *step) rememberGrant(r store.Record, own bool) {
 // of it after the other's window.
 func (x *step) lose(head store.Record) {
 	s := x.s
-	slot, role := s.Bid.Slot, s.Bid.Role
+	slot := s.Bid.Slot
 	if s.Bid.yields() && !s.Hold.knows(head.Claim) && !x.at.Now.Earliest.Before(s.Bid.YieldUntil) {
 		s.Bid.YieldSlot = time.Time{} // Another has gone first.
 	}
 	over := !head.WindowEnd.After(x.at.Now.Earliest)
-	waited := s.Bid.MissReason == WentBack // for what the store has lost, and another has the slot now
-	if waited {
-		s.Bid.MissReason = 0
+	stoodBy := s.Bid.stoodBy()
+	if s.Bid.MissReason == WentBack {
+		s.Bid.MissReason = 0 // Another has the slot now.
 	}
 	switch {
 	case !over && x.standBy(head.WindowEnd):
@@ -274,7 +274,7 @@ func (x *step) lose(head store.Record) {
 		x.next()
 	}
 	x.rival(slot, head)
-	if (role != Standby || waited) && !s.Hold.knows(head.Claim) {
+	if !stoodBy && !s.Hold.knows(head.Claim) {
 		x.note(Note{What: Lost, Slot: slot, Record: head})
 	}
 }

@@ -128,7 +128,7 @@ func (x *step) jobIsOver(head store.Record, below []store.Record) bool {
 	s := x.s
 	switch {
 	case x.m.IsDone(s.View.Carried, s.Bid.Slot):
-		if s.Bid.Role != Standby && !s.Bid.skips() {
+		if !s.Bid.stoodBy() && !s.Bid.skips() {
 			x.note(Note{What: Lost, Slot: s.Bid.Slot, Record: head})
 		}
 		x.next()

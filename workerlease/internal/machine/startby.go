@@ -49,10 +49,10 @@ func (x *step) startsTooLate(head store.Record) {
 	s := x.s
 	slot, by := s.Bid.Slot, x.startBy(s.Bid.Slot)
 	if head.WindowEnd.After(by) && head.WindowEnd.After(x.at.Now.Earliest) {
-		role := s.Bid.Role
+		stoodBy := s.Bid.stoodBy()
 		x.next()
 		x.rival(slot, head)
-		if role != Standby && !s.Hold.knows(head.Claim) {
+		if !stoodBy && !s.Hold.knows(head.Claim) {
 			x.note(Note{What: Lost, Slot: slot, Record: head})
 		}
 		return

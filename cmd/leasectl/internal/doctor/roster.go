@@ -20,7 +20,7 @@ func judgeWorkers(all []workerlease.Candidate, unlisted error, ledgers []ledger,
 	switch {
 	case errors.Is(err, errors.ErrUnsupported):
 		return skip(checkWorkers, "the store keeps no roster")
-	case errors.Is(err, store.ErrRefused):
+	case errors.Is(err, store.ErrRefused) && !slices.ContainsFunc(ledgers, func(l ledger) bool { return l.err != nil }):
 		return warn(checkWorkers, "until that is done, nothing is known of the workers: no lease depends on it", "%v", err)
 	case err != nil:
 		return unread(checkWorkers, err)

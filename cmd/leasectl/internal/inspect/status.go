@@ -172,7 +172,7 @@ func (s *overview) crews(ctx context.Context, l *charges.Ledger, workerType stri
 	all, err := l.Presences(ctx, workerType)
 	if WithoutRoster(err) {
 		if errors.Is(err, store.ErrRefused) {
-			s.warning = unlisted(err)
+			s.warning = Unlisted(err)
 		}
 		return nil, nil
 	}

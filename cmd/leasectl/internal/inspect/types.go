@@ -56,8 +56,8 @@ func WithoutRoster(err error) bool {
 	return slices.ContainsFunc([]error{errors.ErrUnsupported, store.ErrDenied, store.ErrMissing, store.ErrRefused}, func(is error) bool { return errors.Is(err, is) })
 }
 
-// unlisted is the warning of a roster that the store refuses to read.
-func unlisted(err error) string { return "the workers can't be listed: " + err.Error() }
+// Unlisted is the warning of a roster that the store refuses to read.
+func Unlisted(err error) string { return "the workers can't be listed: " + err.Error() }
 
 // TypesIn lists the worker types of a ledger.
 func TypesIn(ctx context.Context, l store.Ledger) (found Types, err error) {

@@ -71,7 +71,7 @@ func (a *answer) take(ctx context.Context, l *charges.Ledger, q Question) error 
 		return err
 	}
 	if errors.Is(err, store.ErrRefused) {
-		a.unlisted, a.warning = err, unlisted(err)
+		a.unlisted, a.warning = err, Unlisted(err)
 	}
 	presences = slices.DeleteFunc(presences, func(p store.Presence) bool { return forgotten(p, a.at) })
 	a.roster, a.empty = len(presences) > 0, len(records) == 0

@@ -107,7 +107,7 @@ func (a answer) whoHad() (lines []string) {
 	case a.empty:
 		lines = []string{"There are no records of this worker type: no worker has claimed a slot yet, or the store has lost them."}
 		if len(a.saysLost) > 0 {
-			lines = []string{fmt.Sprintf("There are no records of this worker type: the store has lost them, as %s say. They claim nothing until all is over that may have been granted by what is lost.", listed(a.saysLost))}
+			lines = []string{fmt.Sprintf("There are no records of this worker type: the store has lost them, according to %s. Nothing is claimed until all is over that may have been granted by what is lost.", listed(a.saysLost))}
 		}
 		if text := a.apart(); text != "" {
 			lines = append(lines, text)

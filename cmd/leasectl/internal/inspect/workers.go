@@ -77,6 +77,9 @@ func (c *crew) findHolders(ctx context.Context, l store.Ledger) error {
 		if err != nil && (!errors.Is(err, store.ErrRefused) || len(names) == 1) {
 			return err
 		}
+		if err != nil {
+			c.warning = fmt.Sprintf("who holds %s isn't known: %v", name, err)
+		}
 		if e, held := history.Holder(history.Read(records, c.at, nil), c.at); held {
 			c.absent = append(c.absent, e.Record)
 		}

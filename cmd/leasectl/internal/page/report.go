@@ -2,12 +2,14 @@ package page
 
 import (
 	"context"
+	"errors"
 	"io"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/inspect"
+	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease/history"
 )
 
@@ -34,6 +36,9 @@ func (p *Page) Report(ctx context.Context, to io.Writer) error {
 	for i := 0; err == nil && i < len(status.Types); i++ {
 		name := status.Types[i].WorkerType
 		types[name], err = frozenOf(ctx, r, name, last)
+		if errors.Is(err, store.ErrRefused) { // Another program has overwritten that ledger: its state says so.
+			types[name], err = typeJSON{Slots: inspect.Snapshot{WorkerType: name, Slots: []inspect.Slot{}, Warning: err.Error()}, Workers: inspect.Crew{Workers: []inspect.Worker{}}}, nil
+		}
 	}
 	if err != nil {
 		return err

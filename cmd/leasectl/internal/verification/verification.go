@@ -86,7 +86,7 @@ func of(ctx context.Context, t storeuri.Target, l store.Ledger, o Options, out O
 	if err != nil {
 		return r, advice.ForStore(t, err)
 	}
-	r.store, r.warning, r.charges = t.Shown, store.Describe(l).Warning(), ledger.Charges()
+	r.store, r.warning, r.charges = t.Shown, cmp.Or(r.warning, store.Describe(l).Warning()), ledger.Charges()
 	return r, nil
 }
 
@@ -132,10 +132,13 @@ func read(ctx context.Context, l *charges.Ledger, o Options, out Output) (r resu
 }
 
 // askWorkers finds the ledgers that have no records because the store has lost them, as workers that are there say. The roster is
-// for information: if it can't be read, there are none.
+// for information: if it can't be read, there are none, and a warning says so.
 func (r *result) askWorkers(ctx context.Context, l *charges.Ledger, workerType string) {
 	crews := map[string][]store.Presence{}
-	all, _ := l.Presences(ctx, workerType)
+	all, err := l.Presences(ctx, workerType)
+	if errors.Is(err, store.ErrRefused) {
+		r.warning = inspect.Unlisted(err)
+	}
 	for _, p := range all {
 		crews[p.WorkerType] = append(crews[p.WorkerType], p)
 	}
