@@ -54,23 +54,6 @@ func newAttendee(client string, number int, schedule string) *attendee {
 	}
 }
 
-// jobTimes are those of the worker's job, nil if it has none. That of its shortest slots stands for all.
-func (w *WorkerLease) jobTimes() *store.JobTimes {
-	if w.options.Job == nil {
-		return nil
-	}
-	m, j := w.machine, w.options.job()
-	slot := slots.Slot{Start: typicalYear, End: typicalYear.Add(m.Shortest)}
-	t := store.JobTimes{StartWithin: m.StartsWithin(slot), Overrun: j.Overrun.String(), Timeout: j.Timeout, CatchUp: j.CatchUp.String()}
-	if j.CatchUp != CatchUpNone {
-		t.CatchUpWithin = m.CatchesUpWithin(slot)
-	}
-	for _, d := range []*time.Duration{&t.StartWithin, &t.Timeout, &t.CatchUpWithin} {
-		*d = min(*d, store.MaxJobTime)
-	}
-	return &t
-}
-
 // process names this process. IDs of workers begin with it.
 var process = sync.OnceValue(func() string {
 	var b [8]byte

@@ -110,6 +110,25 @@ func TestAWholeFleetThatStartsAtOnceLeadsWithinSeconds(t *testing.T) {
 	})
 }
 
+// Its worker is stopped 3 s before the night's slot, and its successor starts 1 s after it.
+func TestANightlyJobRunsAlthoughItsWorkerIsReplacedAroundTheBoundary(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ledger := memory.New(memory.Options{})
+		j := &job{do: heeds(time.Minute)}
+		old := start(t, setup{asGiven: true, ledger: ledger.Handle(), Options: nightly("old"), task: j.run})
+		at(night - 3*time.Second)
+		old.stop(t)
+		at(night + time.Second)
+		successor := start(t, setup{asGiven: true, ledger: ledger.Handle(), Options: nightly("successor"), task: j.run})
+		at(night + 2*time.Second)
+		equal(t, "the night", j.of(night), "successor")
+		at(night + time.Hour)
+		if s := successor.Status(); s.Missed != 0 || len(observed[event.SlotDone](successor)) != 1 {
+			t.Errorf("the successor says %+v, want one slot that is done, and none missed", s)
+		}
+	})
+}
+
 // So long after the boundary no first attempt would begin. A further one does, also by a worker that has just started.
 func TestANightlyJobWhoseWorkerIsKilledInMidRunIsTriedAgainByTheOneThatIsRestarted(t *testing.T) {
 	for _, killed := range []time.Duration{5 * time.Minute, 5 * time.Hour} {

@@ -206,12 +206,10 @@ func TestTheRosterSaysTheTimesOfAJob(t *testing.T) {
 		job  *workerlease.Job
 		want store.JobTimes
 	}{
-		"none":     {time.Minute, nil, store.JobTimes{}},
-		"defaults": {time.Minute, &workerlease.Job{}, store.JobTimes{StartWithin: 15 * time.Second, Overrun: "finish", CatchUp: "none"}},
-		"of a day": {24 * time.Hour, &workerlease.Job{}, store.JobTimes{StartWithin: time.Hour, Overrun: "finish", CatchUp: "none"}},
+		"none": {time.Minute, nil, store.JobTimes{}},
 		"own": {
-			time.Minute, &workerlease.Job{StartWithin: time.Second, Overrun: workerlease.Stop, Timeout: 100 * 366 * 24 * time.Hour, CatchUp: workerlease.CatchUpAll},
-			store.JobTimes{StartWithin: time.Second, Overrun: "stop", Timeout: store.MaxJobTime, CatchUp: "all", CatchUpWithin: 24 * time.Hour},
+			time.Minute, &workerlease.Job{StartWithin: time.Second, Timeout: 100 * 366 * 24 * time.Hour, CatchUp: workerlease.CatchUpAll},
+			store.JobTimes{StartWithin: time.Second, Overrun: "finish", Timeout: store.MaxJobTime, CatchUp: "all", CatchUpWithin: 24 * time.Hour},
 		},
 	} {
 		bubble(t, name, func(t *testing.T) {

@@ -129,9 +129,7 @@ func (o *Options) checkJob(errs *option.Errors) {
 	if job.Overrun < Finish || job.Overrun > Stop {
 		errs.Is("Job.Overrun", job.Overrun, "must be Finish or Stop")
 	}
-	if d := job.Timeout; d != 0 && d < leastTime {
-		errs.Is("Job.Timeout", d, "must be 0 (none) or at least %v", leastTime)
-	}
+	o.checkTimeout(errs)
 	if job.CatchUp < CatchUpNone || job.CatchUp > CatchUpAll {
 		errs.Is("Job.CatchUp", job.CatchUp, "must be CatchUpNone, CatchUpNewest or CatchUpAll")
 	}
@@ -140,7 +138,49 @@ func (o *Options) checkJob(errs *option.Errors) {
 		errs.Is("Job.CatchUpWithin", d, "must be 0 (default), or %v to 366 days", leastTime)
 	case d != 0 && job.CatchUp == CatchUpNone:
 		errs.Add(option.Error{Field: "Job.CatchUpWithin", Value: d.String(), With: []string{"Job.CatchUp"}, Found: "is " + d.String() + " without Job.CatchUp", Rule: "set both"})
+	case job.CatchUp != CatchUpNone && o.Schedule != nil:
+		o.checkCatchUp(errs)
 	}
+}
+
+// checkTimeout checks the bound of a run.
+func (o *Options) checkTimeout(errs *option.Errors) {
+	job := o.Job
+	switch d := job.Timeout; {
+	case d != 0 && d < leastTime:
+		errs.Is("Job.Timeout", d, "must be 0 (none) or at least %v", leastTime)
+	case d != 0 && job.Overrun == Stop && o.Schedule != nil && d >= longest(o.Schedule):
+		errs.Add(option.Error{
+			Field: "Job.Timeout", Value: d.String(), With: []string{"Job.Overrun"}, Found: fmt.Sprintf("is %v, and Job.Overrun is %v", d, job.Overrun),
+			Rule: fmt.Sprintf("must be less than a slot (%v), at whose end the run is stopped anyway", longest(o.Schedule)),
+		})
+	}
+}
+
+// checkCatchUp checks that a slot can be missed before it is too old to be run late.
+func (o *Options) checkCatchUp(errs *option.Errors) {
+	job, c := o.Job, machine.Config{StartWithin: o.startWithin(), CatchUpFrom: o.Job.CatchUpWithin}
+	shortest := slots.Slot{Start: typicalYear, End: typicalYear.Add(slots.Shortest(o.Schedule))}
+	start, late := c.StartsWithin(shortest), c.CatchesUpWithin(shortest)
+	switch {
+	case late > start:
+	case job.CatchUpWithin == 0:
+		errs.Is("Job.StartWithin", job.StartWithin, "must be less than Job.CatchUpWithin (%v): no slot is missed before it is too old to be caught up", late)
+	default:
+		errs.Is("Job.CatchUpWithin", late, "must be more than Job.StartWithin (%v): no slot is missed before that", start)
+	}
+}
+
+// longest is the length of the longest slot near typicalYear, as slots.Shortest is of the shortest one.
+func longest(s slots.Schedule) (most time.Duration) {
+	n := 0
+	for slot := range slots.Upcoming(s, typicalYear) {
+		most = max(most, slot.Length())
+		if n++; n == 200 {
+			break
+		}
+	}
+	return most
 }
 
 // resolveLabels copies the labels, and checks them.

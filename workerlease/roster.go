@@ -71,7 +71,7 @@ func (c *Client) attend(w *WorkerLease) {
 	}
 	r.number++
 	w.attendee = newAttendee(r.client, r.number, schedule)
-	w.attendee.job = w.jobTimes()
+	w.attendee.job = Timing{Options: w.options, ShortestSlot: w.machine.Shortest, config: w.machine.Config}.JobTimes()
 	r.workers[w] = true
 	c.wakeRosterLocked()
 	if !r.running {

@@ -80,7 +80,8 @@ type Status struct {
 	DoneUntil time.Time `json:",omitzero"`
 	// Due is up to when the next slot after that may begin, in store time. If none is done, it is that of the slot which was
 	// tried last before this worker came, or else of the first that this worker could begin. While a holder is known, it
-	// is the end of that slot at least. Once it has passed, the job hasn't been done for longer than its schedule allows.
+	// is the end of that slot at least, and with Finish of the one after it, which a run may skip. Once it has passed, the job
+	// hasn't been done for longer than its schedule allows.
 	// Zero without a Job, or if it isn't known.
 	Due time.Time `json:",omitzero"`
 
@@ -291,8 +292,13 @@ func (w *WorkerLease) dueBy(p progress) time.Time {
 		return time.Time{}
 	}
 	due := w.machine.StartBy(slot)
-	if _, held := w.Holder(); held && due.Before(slot.End) {
-		due = slot.End
+	if _, held := w.Holder(); held {
+		if w.options.Job.Overrun == Finish {
+			slot = w.options.Schedule.Next(slot.Start) // Its run may go on into that.
+		}
+		if due.Before(slot.End) {
+			due = slot.End
+		}
 	}
 	return due
 }

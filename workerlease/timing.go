@@ -6,6 +6,7 @@ import (
 
 	"github.com/slotlease/slotlease/priority"
 	"github.com/slotlease/slotlease/slots"
+	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease/internal/machine"
 )
 
@@ -73,6 +74,31 @@ func (t Timing) LeadAfter(length time.Duration) time.Duration { return t.config.
 // StartWithin is how late the first attempt at a slot may begin, with a Job: Job.StartWithin or, if that
 // isn't set, a quarter of the slot, at most 1 h.
 func (t Timing) StartWithin(slot slots.Slot) time.Duration { return t.config.StartsWithin(slot) }
+
+// CatchUpWithin is how long before a time in a slot another one may have started that is run late then: Job.CatchUpWithin
+// or, if that isn't set, 24 h or the length of the slot, if that is longer. 0 if nothing is caught up.
+func (t Timing) CatchUpWithin(slot slots.Slot) time.Duration {
+	if t.config.CatchUp == machine.CatchUpNone {
+		return 0
+	}
+	return t.config.CatchesUpWithin(slot)
+}
+
+// JobTimes are the times of the Job as its workers say them in the roster, those of the shortest slot; nil without a Job.
+func (t Timing) JobTimes() *store.JobTimes {
+	j := t.Options.Job
+	if j == nil {
+		return nil
+	}
+	shortest := slots.Slot{Start: typicalYear, End: typicalYear.Add(t.ShortestSlot)}
+	return &store.JobTimes{
+		StartWithin: sayable(t.StartWithin(shortest)), Overrun: j.Overrun.String(), Timeout: sayable(j.Timeout),
+		CatchUp: j.CatchUp.String(), CatchUpWithin: sayable(t.CatchUpWithin(shortest)),
+	}
+}
+
+// sayable is a time that a roster takes.
+func sayable(d time.Duration) time.Duration { return min(d, store.MaxJobTime) }
 
 // ClaimSampleAge is how old a worker's newest sample of store time may be when it claims
 // a slot with a lead. It takes another sample if it is older.

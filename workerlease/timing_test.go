@@ -105,3 +105,27 @@ func TestTimingFollowsFromOptions(t *testing.T) {
 	equal(t, "extensions over a boundary", []time.Duration{leads.ExtendsBefore(slot, slot.End), last.ExtendsBefore(slot, slot.End)},
 		10*time.Second, 10*time.Second-7*(10*time.Second/9))
 }
+
+func TestTimingSaysTheTimesOfAJob(t *testing.T) {
+	const day = 24 * time.Hour
+	for name, c := range map[string]struct {
+		job    workerlease.Job
+		length time.Duration
+		want   store.JobTimes
+	}{
+		"a minute":  {workerlease.Job{}, time.Minute, store.JobTimes{StartWithin: 15 * time.Second, Overrun: "finish", CatchUp: "none"}},
+		"a day":     {workerlease.Job{CatchUp: workerlease.CatchUpNewest}, day, store.JobTimes{StartWithin: time.Hour, Overrun: "finish", CatchUp: "newest", CatchUpWithin: day}},
+		"two weeks": {workerlease.Job{CatchUp: workerlease.CatchUpAll, Timeout: time.Hour}, 14 * day, store.JobTimes{StartWithin: time.Hour, Overrun: "finish", Timeout: time.Hour, CatchUp: "all", CatchUpWithin: 14 * day}},
+		"given":     {workerlease.Job{StartWithin: time.Minute, Overrun: workerlease.Stop, CatchUp: workerlease.CatchUpAll, CatchUpWithin: time.Hour}, day, store.JobTimes{StartWithin: time.Minute, Overrun: "stop", CatchUp: "all", CatchUpWithin: time.Hour}},
+	} {
+		timing, err := workerlease.Options{WorkerType: "job", LeaseInterval: c.length, Job: &c.job}.Timing()
+		must(t, err)
+		slot := timing.Options.Schedule.At(t0)
+		if got := timing.JobTimes(); got == nil || *got != c.want || timing.StartWithin(slot) != c.want.StartWithin || timing.CatchUpWithin(slot) != c.want.CatchUpWithin {
+			t.Errorf("%s: the job's times are %+v, of its slot %v and %v, want %+v", name, got, timing.StartWithin(slot), timing.CatchUpWithin(slot), c.want)
+		}
+	}
+	if plain, err := (workerlease.Options{WorkerType: "job"}).Timing(); err != nil || plain.JobTimes() != nil {
+		t.Errorf("a worker without a job has the times %+v, %v", plain.JobTimes(), err)
+	}
+}

@@ -39,6 +39,9 @@ func run(ctx context.Context, w io.Writer) (err error) {
 	out := log.New(w, "", 0)
 	ledger := memory.New(memory.Options{})
 	defer func() { err = errors.Join(err, ledger.Close(context.WithoutCancel(ctx))) }()
+	if err := ledger.Init(ctx); err != nil { // creates what is missing, and may be repeated
+		return err
+	}
 
 	ran := make(chan string, 10)
 	for name, ahead := range map[string]time.Duration{"anna": 0, "ben": 300 * time.Millisecond} {

@@ -57,6 +57,9 @@ func run(ctx context.Context, w io.Writer) error {
 	out := log.New(w, "", 0)
 	ledger := memory.New(memory.Options{})
 	defer func() { _ = ledger.Close(context.WithoutCancel(ctx)) }()
+	if err := ledger.Init(ctx); err != nil { // creates what is missing, and may be repeated
+		return err
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 

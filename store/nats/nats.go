@@ -36,7 +36,9 @@ type Options struct {
 	//
 	// store.Open takes a password from the environment variable NATS_PASSWORD, if the URI has a user without one.
 	URI string
-	// Connect are further options of the connection, such as certificates, or a login of another kind.
+	// Connect are further options of the connection, such as certificates, or a login of another kind: nats.UserInfoHandler
+	// gives the password that is current, for each connection anew. A connection of the application's isn't taken: after it was
+	// cut it would send what it has buffered.
 	Connect []natsio.Option
 
 	// Clock measures what the store waits for. It doesn't measure leases. Default: the real clock.

@@ -131,8 +131,15 @@ func suite(t *testing.T, server string, withUsers bool) {
 		h := storetest.Harness{
 			Open:      func(t testing.TB) store.Ledger { return opened(t, worker) },
 			InitFirst: func(t testing.TB) { initialised(t, admin) },
-			OpenElsewhere: func(t testing.TB) (store.Ledger, error) {
-				return opened(t, strings.ReplaceAll(worker, "127.0.0.1", "localhost")), nil
+			OpenElsewhere: func(t testing.TB) (store.Ledger, error) { // with the application's own login
+				l, err := Open(t.Context(), Options{
+					URI:     strings.ReplaceAll(uri, "127.0.0.1", "localhost"),
+					Connect: []natsio.Option{natsio.UserInfoHandler(func() (user, password string) { return "worker", canary })},
+				})
+				if err == nil {
+					t.Cleanup(func() { _ = l.Close(context.Background()) })
+				}
+				return l, err
 			},
 			Plant: func(t testing.TB, workerType string, seq int64, fields map[string]any) {
 				t.Helper()

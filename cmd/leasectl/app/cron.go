@@ -180,8 +180,8 @@ func (a *app) showFirings(jobs []cronJob, notes []jobfile.Note) error {
 	now := time.Now()
 	for i, j := range jobs {
 		l := firings.Of(j.timing.Options.Schedule, j.Name, now, shownFirings)
-		if job := j.timing.Options.Job; job != nil {
-			l.StartWithin, l.Timeout = j.timing.StartWithin, job.Timeout
+		if j.timing.Options.Job != nil {
+			l.StartWithin, l.Job = j.timing.StartWithin, j.timing.JobTimes()
 		}
 		if i > 0 || len(notes) > 0 {
 			a.printf("\n")

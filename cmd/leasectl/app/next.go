@@ -1,7 +1,6 @@
 package app
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +12,7 @@ import (
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/firings"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/inspect"
 	"github.com/slotlease/slotlease/slots"
+	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease"
 )
 
@@ -33,8 +33,7 @@ func (a *app) nextCommand() *cobra.Command {
 	flags := c.Flags()
 	a.scheduleFlags(flags, &n.scheduleFlags)
 	flags.BoolVar(&n.oncePerSlot, "once-per-slot", false, "the slots have a job: show up to when it may begin")
-	option(a, flags, &n.startWithin, "start-within", "DURATION", "of a job: how late after the slot's start the first attempt may begin (default a quarter of the slot, at most 1h)", nonZero)
-	option(a, flags, &n.runTimeout, "run-timeout", "DURATION", "of a job: the longest that a run may take (default no bound)", nonZero)
+	a.jobTimeFlags(flags, &n.job)
 	option(a, flags, &n.workerType, "worker-type", "TYPE", "worker type whose schedule is read; with --spread: by whose name the place is chosen", workerType)
 	option(a, flags, &n.count, "count", "N", "how many slots to show (default 5)", number(1, 1000))
 	a.jsonFlag(flags, &n.asJSON, "table", "them")
@@ -46,17 +45,21 @@ func (a *app) nextCommand() *cobra.Command {
 type nextFlags struct {
 	scheduleFlags
 
-	workerType              string
-	count                   int
-	timeout                 time.Duration
-	asJSON                  bool
-	oncePerSlot             bool
-	startWithin, runTimeout time.Duration
+	workerType  string
+	count       int
+	timeout     time.Duration
+	asJSON      bool
+	oncePerSlot bool
+	job         workerlease.Job
+	said        *store.JobTimes // by a worker of the type; nil if none says, or flags do
 }
 
 // nextSlots are those of a schedule or of a worker type.
 func (a *app) nextSlots(c *cobra.Command, n *nextFlags) (list firings.List, err error) {
 	flags := c.Flags()
+	if !n.oncePerSlot {
+		a.goesOnlyWith(flags, "once-per-slot", jobTimes...)
+	}
 	if n.workerType == "" || flags.Changed("spread") {
 		for _, named := range []string{"store", storeFile} {
 			if flags.Changed(named) {
@@ -90,24 +93,22 @@ func (a *app) nextSlots(c *cobra.Command, n *nextFlags) (list firings.List, err 
 	}
 	list = firings.Of(schedule, n.workerType, plan.Now, n.count)
 	list.Note = plan.Note
-	if j := plan.Job; j != nil && !n.oncePerSlot {
-		n.oncePerSlot = true
-		n.startWithin, n.runTimeout = cmp.Or(n.startWithin, j.StartWithin), cmp.Or(n.runTimeout, j.Timeout)
+	if !n.oncePerSlot {
+		n.said = plan.Job
 	}
 	return list, nil
 }
 
 func (a *app) showNext(l firings.List, n *nextFlags) error {
-	switch {
+	switch j := n.said; {
 	case n.oncePerSlot:
-		o := workerlease.Options{WorkerType: "unnamed", Schedule: l.Schedule, Job: &workerlease.Job{StartWithin: n.startWithin, Timeout: n.runTimeout}}
-		t, ok := a.timing(o)
+		t, ok := a.timing(workerlease.Options{WorkerType: "unnamed", Schedule: l.Schedule, Job: &n.job})
 		if !ok {
 			return exit.BadUsage("leasectl next --help", a.problems...)
 		}
-		l.StartWithin, l.Timeout = t.StartWithin, n.runTimeout
-	case n.startWithin != 0 || n.runTimeout != 0:
-		return exit.BadUsage("leasectl next --help", errors.New("--start-within and --run-timeout: go with --once-per-slot only"))
+		l.StartWithin, l.Job = t.StartWithin, t.JobTimes()
+	case j != nil:
+		l.StartWithin, l.Job = func(slots.Slot) time.Duration { return j.StartWithin }, j
 	}
 	if n.asJSON {
 		return l.WriteJSON(a.shown)

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/firings"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/inspect"
 	"github.com/slotlease/slotlease/internal/recordtest"
 	"github.com/slotlease/slotlease/store"
 )
@@ -19,7 +21,7 @@ import (
 func TestNextKnowsTheTimesOfAJobByItsWorkers(t *testing.T) {
 	t.Parallel()
 	for name, job := range map[string]*store.JobTimes{
-		"a worker says them": {StartWithin: 40 * time.Second, Overrun: "finish", Timeout: 2 * time.Minute, CatchUp: "none"},
+		"a worker says them": {StartWithin: 40 * time.Second, Overrun: "finish", Timeout: 2 * time.Minute, CatchUp: "all", CatchUpWithin: 48 * time.Hour},
 		"none does":          nil,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -44,11 +46,12 @@ func TestNextKnowsTheTimesOfAJobByItsWorkers(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			begunBy, timeout := "", int64(0)
+			begunBy := ""
+			var times *inspect.JobTimes
 			if job != nil {
-				begunBy, timeout = store.Format(start.Add(job.StartWithin)), job.Timeout.Milliseconds()
+				begunBy, times = store.Format(start.Add(job.StartWithin)), inspect.JobJSON(job)
 			}
-			if list.Slots[0].BegunBy != begunBy || list.TimeoutMs != timeout || strings.Contains(list.Note, "the times of its job aren't known") != (job == nil) {
+			if list.Slots[0].BegunBy != begunBy || !reflect.DeepEqual(list.Job, times) || strings.Contains(list.Note, "the times of its job aren't known") != (job == nil) {
 				t.Errorf("leasectl next = %+v, want what workers say of their job", list)
 			}
 		})
@@ -106,6 +109,8 @@ func TestSchedulesThatCannotBeAreRefusedAtOnce(t *testing.T) {
 		{[]string{"--every", "5m", "--spread", "6m", "--worker-type", "a"}, []string{"--spread 6m0s: want at least 1ms, and at most the shortest slot (5m)"}},
 		{[]string{"--every", "5m", "--spread", "1m"}, []string{"give --worker-type"}},
 		{[]string{"--cron", "@yearly", "--except", "2027-01-01"}, []string{"--except 2027-01-01: a slot would last more than 366 days"}},
+		{[]string{"--every", "5m", "--overrun", "stop", "--catch-up", "all"}, []string{`--overrun "stop": goes with --once-per-slot only`, `--catch-up "all": goes with`}},
+		{[]string{"--every", "5m", "--once-per-slot", "--overrun", "stop", "--run-timeout", "5m", "--catch-up", "all", "--catch-up-within", "75s"}, []string{"--run-timeout is 5m0s, and --overrun is stop: must be less than a slot (5m0s)", "--catch-up-within is 1m15s: must be more than --start-within (1m15s)"}},
 		{[]string{"--worker-type", "a", "--except", "2027-01-01", "--from", "1:00"}, []string{"--except: not with --worker-type", "--from: not with --worker-type"}},
 	} {
 		got := leasectl(t, nil, append([]string{"next"}, c.args...)...)

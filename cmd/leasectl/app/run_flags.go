@@ -54,11 +54,7 @@ func (a *app) runFlags(flags *pflag.FlagSet, f *runFlags) {
 	f.conflict = exit.Unallocated
 	option(a, flags, &f.timeout, "timeout", "DURATION", "with --once: how long to wait for the store (default 10s) and for who has the slot", duration(time.Millisecond, slots.MaxInterval))
 	option(a, flags, &f.conflict, "conflict-exit-code", "CODE", "--once: code if another worker has the slot (default 10)", number(0, 255))
-	option(a, flags, &f.job.StartWithin, "start-within", "DURATION", "job: how late after the slot's start the first attempt may begin (default a quarter of the slot, at most 1h)", nonZero)
-	option(a, flags, &f.job.Overrun, "overrun", "finish|stop", "job: what happens when its slot ends (default finish)", named(workerlease.Finish, workerlease.Stop))
-	option(a, flags, &f.job.Timeout, "run-timeout", "DURATION", "job: the longest that a run may take (default no bound)", nonZero)
-	option(a, flags, &f.job.CatchUp, "catch-up", "none|newest|all", "job: which missed slots are run late (default none)", named(workerlease.CatchUpNone, workerlease.CatchUpNewest, workerlease.CatchUpAll))
-	option(a, flags, &f.job.CatchUpWithin, "catch-up-within", "DURATION", "how long ago those began (default 24h, or a longer slot)", nonZero)
+	a.jobTimeFlags(flags, &f.job)
 	option(a, flags, &f.job.MaxAttempts, "max-attempts", "N", "job: tries of a slot by all workers (default no bound)", number(1, store.MaxAttempt))
 	option(a, flags, &f.job.MinRetry, "min-retry", "DURATION", "job: least time to the next attempt, doubled by each, up to an eighth of the slot (default 1s)", duration(10*time.Millisecond, time.Hour))
 	option(a, flags, &f.options.FailoverWithin, "failover-within", "DURATION", "how soon another worker takes over from one that dies: 80ms to half a slot (default never; job: a quarter of the slot, at most 1m)", nonZero)
@@ -86,6 +82,18 @@ func (a *app) runFlags(flags *pflag.FlagSet, f *runFlags) {
 	for _, name := range []string{"page", "page-token-file"} {
 		_ = flags.MarkHidden(name) // leasectl help listen has it
 	}
+}
+
+// jobTimes are the flags of when a job's runs begin and end.
+var jobTimes = []string{"start-within", "overrun", "run-timeout", "catch-up", "catch-up-within"}
+
+// jobTimeFlags adds them.
+func (a *app) jobTimeFlags(flags *pflag.FlagSet, job *workerlease.Job) {
+	option(a, flags, &job.StartWithin, "start-within", "DURATION", "job: how late after the slot's start the first attempt may begin (default a quarter of the slot, at most 1h)", nonZero)
+	option(a, flags, &job.Overrun, "overrun", "finish|stop", "job: what happens when its slot ends (default finish)", named(workerlease.Finish, workerlease.Stop))
+	option(a, flags, &job.Timeout, "run-timeout", "DURATION", "job: the longest that a run may take (default no bound)", nonZero)
+	option(a, flags, &job.CatchUp, "catch-up", "none|newest|all", "job: which missed slots are run late (default none)", named(workerlease.CatchUpNone, workerlease.CatchUpNewest, workerlease.CatchUpAll))
+	option(a, flags, &job.CatchUpWithin, "catch-up-within", "DURATION", "how long ago those began (default 24h, or a longer slot)", nonZero)
 }
 
 // instanceFlag adds --instance-id.
@@ -146,7 +154,7 @@ func (a *app) runTiming(f *runFlags, flags *pflag.FlagSet) workerlease.Timing {
 	if f.oncePerSlot {
 		o.Job = &f.job
 	} else {
-		a.goesOnlyWith(flags, "once-per-slot", "start-within", "overrun", "run-timeout", "catch-up", "catch-up-within", "max-attempts", "min-retry")
+		a.goesOnlyWith(flags, "once-per-slot", append(jobTimes, "max-attempts", "min-retry")...)
 	}
 	a.checkOnExit(f)
 	a.checkOnce(f, flags)

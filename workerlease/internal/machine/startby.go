@@ -50,7 +50,9 @@ func (x *step) startsTooLate(head store.Record) {
 	slot, by := s.Bid.Slot, x.startBy(s.Bid.Slot)
 	if head.WindowEnd.After(by) && head.WindowEnd.After(x.at.Now.Earliest) {
 		stoodBy := s.Bid.stoodBy()
-		x.next()
+		if !x.standBy(head.WindowEnd) { // It sees whether that goes on.
+			x.next()
+		}
 		x.rival(slot, head)
 		if !stoodBy && !s.Hold.knows(head.Claim) {
 			x.note(Note{What: Lost, Slot: slot, Record: head})

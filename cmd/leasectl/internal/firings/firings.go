@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/display"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/inspect"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/table"
 	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/store"
@@ -23,7 +24,7 @@ type List struct {
 	Note     string // what may keep its workers from the slots
 	// StartWithin is how late the first attempt at the job of a slot may begin; nil: there is no job.
 	StartWithin func(slots.Slot) time.Duration
-	Timeout     time.Duration // of its run; 0: none
+	Job         *store.JobTimes // its times; nil as well
 	slots       []slots.Slot
 }
 
@@ -110,8 +111,8 @@ func (l List) Text(colours bool) string {
 	if l.Whose != "" {
 		title = "worker type " + display.Flat(l.Whose) + " · " + title
 	}
-	if l.Timeout > 0 {
-		title += " · a run times out after " + display.Brief(l.Timeout)
+	if l.Job != nil {
+		title += " · job: " + inspect.JobText(l.Job)
 	}
 	text := title + " · now " + store.Format(l.Now) + "\n\n" + strings.Join(table.Lines(rows, nil, colours), "\n") + "\n"
 	if l.Note != "" {
@@ -146,13 +147,14 @@ type Report struct {
 	Zone       string   `json:"zone"`
 	Now        string   `json:"now"`
 	Slots      []Firing `json:"slots"`
-	TimeoutMs  int64    `json:"runTimeoutMs,omitempty"`
 	Note       string   `json:"note,omitempty"`
+
+	Job *inspect.JobTimes `json:"job,omitempty"`
 }
 
 // WriteJSON writes the list for programs.
 func (l List) WriteJSON(w io.Writer) error {
-	out := Report{WorkerType: l.Whose, Schedule: l.Schedule.String(), Zone: l.Zone.String(), Now: store.Format(l.Now), Slots: []Firing{}, TimeoutMs: l.Timeout.Milliseconds(), Note: l.Note}
+	out := Report{WorkerType: l.Whose, Schedule: l.Schedule.String(), Zone: l.Zone.String(), Now: store.Format(l.Now), Slots: []Firing{}, Note: l.Note, Job: inspect.JobJSON(l.Job)}
 	for _, s := range l.slots {
 		begunBy := ""
 		if l.StartWithin != nil {

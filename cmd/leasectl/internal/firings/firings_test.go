@@ -8,12 +8,14 @@ import (
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/testutil/golden"
 	"github.com/slotlease/slotlease/slots"
+	"github.com/slotlease/slotlease/store"
 )
 
 func TestTheNextSlotsAreShown(t *testing.T) {
 	spring := time.Date(2026, 3, 27, 12, 0, 0, 0, time.UTC)
 	job := Of(slots.Must(slots.Cron("30 2 * * *", "Europe/Berlin")), "", spring, 2)
-	job.StartWithin, job.Timeout = func(slots.Slot) time.Duration { return time.Hour }, 3*time.Hour
+	job.StartWithin = func(slots.Slot) time.Duration { return time.Hour }
+	job.Job = &store.JobTimes{StartWithin: time.Hour, Overrun: "finish", Timeout: 3 * time.Hour, CatchUp: "newest", CatchUpWithin: 24 * time.Hour}
 	for name, l := range map[string]List{
 		"job":    job,
 		"every":  Of(slots.Must(slots.Every(5*time.Minute)), "export", spring.Add(30*time.Second), 3),

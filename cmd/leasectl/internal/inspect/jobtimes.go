@@ -16,16 +16,16 @@ type JobTimes struct {
 	CatchUpWithinMs int64  `json:"catchUpWithinMs,omitempty"`
 }
 
-// jobJSON is nil for a worker without a job, or of a version that doesn't say.
-func jobJSON(j *store.JobTimes) *JobTimes {
+// JobJSON is nil for a worker without a job, or of a version that doesn't say.
+func JobJSON(j *store.JobTimes) *JobTimes {
 	if j == nil {
 		return nil
 	}
 	return &JobTimes{j.StartWithin.Milliseconds(), j.Overrun, j.Timeout.Milliseconds(), j.CatchUp, j.CatchUpWithin.Milliseconds()}
 }
 
-// jobText is the same in short; empty for a worker without a job.
-func jobText(j *store.JobTimes) string {
+// JobText is the same in short; empty for a worker without a job.
+func JobText(j *store.JobTimes) string {
 	if j == nil {
 		return ""
 	}
@@ -45,7 +45,7 @@ func jobText(j *store.JobTimes) string {
 // jobsOf are the different jobs of workers of one type, in words.
 func jobsOf(there []store.Presence) (texts []string) {
 	for _, p := range there {
-		if text := jobText(p.Job); text != "" && !slices.Contains(texts, text) {
+		if text := JobText(p.Job); text != "" && !slices.Contains(texts, text) {
 			texts = append(texts, text)
 		}
 	}

@@ -70,6 +70,7 @@ type typeStatus struct {
 	job        *store.JobTimes // by the workers that are there; nil if none says
 	doneUntil  time.Time       // the end of the newest slot of a job that is done
 	due        slots.Slot      // the one after that; zero without a job
+	mayEnd     time.Time       // up to when a run of that may go on: the slot after it is skipped then
 	recent     []Recent        // the newest slots, if they are wanted
 	note       string
 	warnings   []string
@@ -208,7 +209,7 @@ func statusOf(workerType string, records []store.Record, now time.Time) typeStat
 				s.last = e
 			}
 		}
-		if s.schedule == "" && e.Record.Schedule != "" && !e.Record.Triggered() {
+		if s.schedule == "" && e.Record.Schedule != "" && e.State != history.Poison && !e.Record.Triggered() {
 			s.schedule = e.Record.Schedule
 		}
 	}

@@ -92,7 +92,7 @@ func (t typeStatus) texts(now time.Time) []string {
 	case t.present > 0:
 		workers = fmt.Sprint(t.present)
 	}
-	return []string{t.workerType, t.schedule, holder, prio, since, until, last, next, jobText(t.job), workers, t.notes()}
+	return []string{t.workerType, t.schedule, holder, prio, since, until, last, next, JobText(t.job), workers, t.notes()}
 }
 
 // TypeStatus is a row of the JSON form. Its names don't change.
@@ -130,7 +130,7 @@ func (s overview) json() any { return s.data() }
 func (s overview) data() Overview {
 	out := Overview{StoreTime: store.Format(s.at), Store: s.store, Types: []TypeStatus{}, Warning: s.warning, Units: charges.ToJSON(s.charges)}
 	for _, t := range s.types {
-		row := TypeStatus{WorkerType: t.workerType, Schedule: t.schedule, ClaimedBy: t.claimedBy, Job: jobJSON(t.job), DoneUntil: jsonTime(t.doneUntil), OverdueMs: t.overdue(s.at).Milliseconds(), Note: t.note, Warnings: t.warnings, Recent: t.recent}
+		row := TypeStatus{WorkerType: t.workerType, Schedule: t.schedule, ClaimedBy: t.claimedBy, Job: JobJSON(t.job), DoneUntil: jsonTime(t.doneUntil), OverdueMs: t.overdue(s.at).Milliseconds(), Note: t.note, Warnings: t.warnings, Recent: t.recent}
 		for _, o := range t.orders {
 			row.Orders = append(row.Orders, orderOf(o))
 		}

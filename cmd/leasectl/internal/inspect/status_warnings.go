@@ -163,8 +163,9 @@ func (t *typeStatus) findDone(records []store.Record) {
 		return
 	}
 	t.due = t.rows[first].Slot
+	defer func() { t.mayEnd = schedule.Next(t.due.Start).End }()
 	for _, r := range records {
-		if r.CheckEnvelope() != nil {
+		if r.CheckEnvelope() != nil || slices.ContainsFunc(t.rows, func(e history.Entry) bool { return e.State == history.Poison && e.Record.Seq == r.Seq }) {
 			continue
 		}
 		done, _ := store.ParseDone(r.Done)
@@ -179,18 +180,18 @@ func (t *typeStatus) findDone(records []store.Record) {
 }
 
 // overdue is for how long another slot of a job should have been begun, as its workers say, or be done while somebody has it, or
-// if none says; 0 if none should, if an operator has paused the worker type, or while a run goes on after its slot: what it skips is
-// told.
+// if none says; 0 if none should, or if an operator has paused the worker type. A run that goes on may skip a slot.
 func (t typeStatus) overdue(now time.Time) time.Duration {
 	paused := slices.ContainsFunc(t.orders, func(o store.Order) bool { return o.Kind == store.OrderPause })
-	r := t.holder.Record
-	goesOn := t.holder.State != "" && r.WindowEnd.After(r.SlotEnd)
-	if t.due.IsZero() || paused || goesOn {
+	if t.due.IsZero() || paused {
 		return 0
 	}
 	by := t.due.End
-	if t.job != nil && t.job.StartWithin > 0 && t.holder.State == "" {
+	switch {
+	case t.holder.State == "" && t.job != nil && t.job.StartWithin > 0:
 		by = t.due.Start.Add(min(t.due.Length(), t.job.StartWithin))
+	case t.holder.State != "" && (t.job == nil || t.job.Overrun != workerlease.Stop.String()):
+		by = t.mayEnd
 	}
 	return max(0, now.Sub(by))
 }

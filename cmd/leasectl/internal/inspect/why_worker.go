@@ -62,10 +62,7 @@ func (a answer) reason(v explain.Verdict) string {
 	case explain.Stopped:
 		return fmt.Sprintf("It had stopped at %s.", a.second(p.Seen))
 	case explain.NotStarted:
-		if v.Detail != "" {
-			return fmt.Sprintf("It had not started when the slot was decided: it joined at %s, and found that %s.", a.second(p.Since), v.Detail)
-		}
-		return fmt.Sprintf("It had not started when the slot was decided: it began at %s. Plain workers wait for the next slot then, and a job begins only within its --start-within.", a.second(p.Since))
+		return a.notStarted(v)
 	case explain.StillRunning:
 		if v.InstanceID == a.Skipped.Record.InstanceID {
 			return "Its job still ran for an earlier slot, so that nobody begins this one."
@@ -192,4 +189,18 @@ func (a answer) noIdea(v explain.Verdict, isnt string) string {
 		return fmt.Sprintf("It was there. What it did in this slot isn't known; of the newest slot that it didn't get it says: %s.", strings.TrimSuffix(v.Presence.Missed, "."))
 	}
 	return fmt.Sprintf("It was there. What it did in this slot isn't known: its newest word is of %s.", a.second(v.Presence.Seen))
+}
+
+// notStarted is about a worker that came after the slot was decided.
+func (a answer) notStarted(v explain.Verdict) string {
+	p := v.Presence
+	if v.Detail != "" {
+		return fmt.Sprintf("It had not started when the slot was decided: it joined at %s, and found that %s.", a.second(p.Since), v.Detail)
+	}
+	if j := p.Job; j != nil && j.StartWithin > 0 {
+		if by := a.Slot.Start.Add(j.StartWithin); p.Since.After(by) {
+			return fmt.Sprintf("It began at %s, too late for the slot from %s, whose job may begin until %s (--start-within).", a.second(p.Since), a.second(a.Slot.Start), a.second(by))
+		}
+	}
+	return fmt.Sprintf("It had not started when the slot was decided: it began at %s. Plain workers wait for the next slot then.", a.second(p.Since))
 }

@@ -190,7 +190,7 @@ func (c crew) rows() [][]table.Cell {
 		if w.Score != nil {
 			score = fmt.Sprintf("%.2f", *w.Score)
 		}
-		texts = append(texts, []string{w.WorkerType, w.InstanceID, w.Host, string(w.Standing), priority, score, clockOf(w), ago(c.at.Sub(w.Seen)), jobText(w.Job), noteOfWorker(w, c.at)})
+		texts = append(texts, []string{w.WorkerType, w.InstanceID, w.Host, string(w.Standing), priority, score, clockOf(w), ago(c.at.Sub(w.Seen)), JobText(w.Job), noteOfWorker(w, c.at)})
 	}
 	elsewhere := func(w workerlease.Candidate) bool { return w.Host != c.workers[0].Host }
 	return grid([]column{

@@ -65,7 +65,7 @@ func (c crew) data() Crew {
 			Eligible: each.Ineligible == "", Ineligible: each.Ineligible, Score: each.Score, Priority: each.Priority, Effective: each.Effective, Why: each.Why,
 			Missed: each.Missed, Failures: each.Failures, StepsBackUntil: jsonTime(each.StepsBackUntil),
 			OffsetMs: float64(each.Offset.Microseconds()) / 1000, UncertaintyMs: float64(each.Uncertainty.Microseconds()) / 1000,
-			Host: each.Host, PID: each.PID, Version: each.Version, Schedule: each.Schedule, Job: jobJSON(each.Job), Labels: each.Labels,
+			Host: each.Host, PID: each.PID, Version: each.Version, Schedule: each.Schedule, Job: JobJSON(each.Job), Labels: each.Labels,
 			Since: jsonTime(each.Since), Seen: jsonTime(each.Seen), Next: jsonTime(each.Next),
 		})
 	}

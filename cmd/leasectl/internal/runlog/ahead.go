@@ -10,6 +10,7 @@ import (
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/display"
 	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/workerlease"
 	"github.com/slotlease/slotlease/workerlease/event"
 )
 
@@ -19,8 +20,9 @@ const shortSlot = 10 * time.Second
 
 // ahead is what a worker waits for, for the lines about it.
 type ahead struct {
-	schedule slots.Schedule // nil: none is known
-	waits    bool           // for the next boundary, when it starts
+	schedule slots.Schedule                 // nil: none is known
+	waits    bool                           // for the next boundary, when it starts
+	begins   func(slots.Slot) time.Duration // how late in a slot the job may begin that does not wait if it starts sooner; nil: none
 	// lost is the newest slot that another has, or has done, and token the lease by which.
 	lost  slots.Slot
 	token int64
@@ -102,6 +104,16 @@ func (l *Log) lookAhead(e event.Event) {
 	}
 }
 
+// expect takes in what a worker waits for when it starts. The caller holds mu.
+func (l *Log) expect(o workerlease.Options) {
+	joins := o.FailoverWithin > 0 || o.Continuous || o.Job != nil
+	// A member of a group joins the lease that this holds.
+	l.ahead.schedule, l.ahead.waits = o.Schedule, (!joins || o.WaitForBoundary) && o.Group == "" && !l.once
+	if t, err := o.Timing(); err == nil && o.Job != nil && !l.ahead.waits && !l.once {
+		l.ahead.waits, l.ahead.begins = true, t.StartWithin
+	}
+}
+
 // awaitFirst sees to it that what a worker that has started waits for is logged, once store time is known. The caller
 // holds mu.
 func (l *Log) awaitFirst() {
@@ -116,9 +128,15 @@ func (l *Log) awaitFirst() {
 
 // firstSlot logs what a worker that has started waits for.
 func (l *Log) firstSlot() {
-	slot, in := l.next(l.now())
+	now := l.now()
+	slot, in := l.next(now)
 	if slot.IsZero() {
 		return
+	}
+	if at := l.clock.storeTime(now); l.ahead.begins != nil {
+		if current := l.ahead.schedule.At(at); !at.After(current.Start.Add(l.ahead.begins(current))) {
+			return
+		}
 	}
 	l.write(l.level(slot), slots.Slot{}, l.begun, fmt.Sprintf("first slot %s in %s", store.Format(slot.Start), display.Brief(in)),
 		"first slot", zap.String("nextSlot", store.Format(slot.Start)), zap.Int64("nextSlotInMs", in.Milliseconds()))

@@ -39,6 +39,8 @@ func TestTheLogSaysWhatComesNext(t *testing.T) {
 		"at the start":                   {o: workerlease.Options{Schedule: hourly}, events: []event.Event{sample, sample}, want: []string{"INFO first slot 2026-03-02T13:00:00.000Z in 36m59s"}},
 		"at the start, with short slots": {o: workerlease.Options{Schedule: slots.Must(slots.Every(9 * time.Second))}, events: []event.Event{sample}},
 		"where it begins at once":        {o: workerlease.Options{Schedule: hourly, FailoverWithin: time.Minute}, events: []event.Event{sample}},
+		"of a job that may begin":        {o: workerlease.Options{WorkerType: "t", Schedule: hourly, Job: &workerlease.Job{StartWithin: 30 * time.Minute}}, events: []event.Event{sample}},
+		"of a job that may not":          {o: workerlease.Options{WorkerType: "t", Schedule: hourly, Job: &workerlease.Job{}}, events: []event.Event{sample}, want: []string{"INFO first slot 2026-03-02T13:00:00.000Z in 36m59s"}},
 		"where a group may have it":      {o: workerlease.Options{Schedule: hourly, Group: "g"}, events: []event.Event{sample}},
 		"in a slot of another": {
 			o: workerlease.Options{Schedule: hourly, FailoverWithin: time.Minute}, events: []event.Event{sample, lost(0, 7, slot(0).End), lost(0, 7, slot(0).End), lost(1, 8, slot(1).End)},

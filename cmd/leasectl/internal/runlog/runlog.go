@@ -199,11 +199,9 @@ func (l *Log) Failed(operation string, err error) {
 
 // Began logs which worker begins to lease. tells says that a failure of its command is reported as that of a task.
 func (l *Log) Began(o workerlease.Options, tells bool) {
-	joins := o.FailoverWithin > 0 || o.Continuous || o.Job != nil
 	l.mu.Lock()
 	l.tells = tells
-	// A member of a group joins the lease that this holds.
-	l.ahead.schedule, l.ahead.waits = o.Schedule, (!joins || o.WaitForBoundary) && o.Group == "" && !l.once
+	l.expect(o)
 	l.mu.Unlock()
 	fields := []zap.Field{zap.Int("priority", o.Priority), zap.Stringer("schedule", o.Schedule)}
 	var also []string
