@@ -25,7 +25,8 @@ type Job struct {
 	Overrun OverrunPolicy
 
 	// Timeout is the longest that a run may take, by the local clock, however many slots that is. Then
-	// its context ends with ErrTimedOut, and the attempt has failed. 10 ms or more. Default: 0, no bound.
+	// its context ends with ErrTimedOut, and the attempt has failed. 10 ms or more, and with Stop less than the longest slot.
+	// Default: 0, no bound.
 	Timeout time.Duration
 
 	// CatchUp is which missed slots are run late, as soon as a worker is there, also right after it
@@ -37,8 +38,8 @@ type Job struct {
 	// are missed, too. Missed events name those that are given up.
 	CatchUp CatchUp
 
-	// CatchUpWithin is how long ago, in store time, a slot may have started that is caught up: up to
-	// 366 days. Default: 24 h, or the length of the slot if that is longer.
+	// CatchUpWithin is how long ago, in store time, a slot may have started that is caught up: more than
+	// StartWithin, up to 366 days. Default: 24 h, or the length of the slot if that is longer.
 	CatchUpWithin time.Duration
 
 	// MaxAttempts is how often a slot is tried at most, by all workers together: 0 to

@@ -50,7 +50,7 @@ const (
 	Unreachable Reason = "store unreachable"
 	// TooLate: too little was left of the slot, or the process was paused.
 	TooLate Reason = "too late"
-	// Overrunning: the code of an earlier slot had not returned.
+	// Overrunning: the code of an earlier slot had not returned, here or in another worker whose run then failed.
 	Overrunning Reason = "overrun"
 	// Poisoned: the newest record of the ledger can't be obeyed.
 	Poisoned Reason = "poison"

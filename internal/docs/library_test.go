@@ -3,8 +3,10 @@ package docs
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,48 +14,68 @@ import (
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/postgres"
 	"github.com/slotlease/slotlease/testutil/postgrespeer"
+	"github.com/slotlease/slotlease/testutil/redispeer"
 	"github.com/slotlease/slotlease/workerlease"
 )
 
-func run(ctx context.Context) error {
-	ledger, err := postgres.Open(ctx, postgres.Options{URI: os.Getenv("DATABASE_URL")}) // or mongo, redis, …
-	if err != nil {
-		return err
-	}
-	defer ledger.Close(context.WithoutCancel(ctx))
-	if err := ledger.Init(ctx); err != nil { // creates what is missing, and may be repeated
-		return err
-	}
-	client := workerlease.NewClient(ledger, workerlease.ClientOptions{Logger: slog.Default()})
-	options := workerlease.Options{WorkerType: "invoice-export", LeaseInterval: 5 * time.Minute}
-	return client.Run(ctx, options, func(ctx context.Context, l workerlease.Lease) error {
-		return exportInvoices(ctx, l.Token) // stops when ctx ends
-	})
-}
-
-func exportInvoices(context.Context, int64) error { return nil }
-
-func TestReadmeShowsTheCodeThatCompilesHere(t *testing.T) {
-	source, err := os.ReadFile("library_test.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, code, _ := strings.Cut(string(source), "func run(")
-	code, _, _ = strings.Cut(code, "\n}\n")
-	if code = "func run(" + code + "\n}\n"; !strings.Contains(read(t, "README.md").text, "```go\n"+code+"```") {
-		t.Errorf("README.md doesn't show this code:\n%s", code)
-	}
-}
-
+// A new user's first program, on two stores: with slots that a test can wait for, its task runs, and the program ends in order.
 func TestReadmeExampleRuns(t *testing.T) {
-	slog.SetDefault(slog.New(slog.DiscardHandler))
-	t.Setenv("DATABASE_URL", postgrespeer.Database(t))
-	for range 2 {
-		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
-		defer cancel()
-		if err := run(ctx); err != nil {
-			t.Errorf("run() = %v, want nil", err)
-		}
+	const around = `package main
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"log/slog"
+	"os"
+	"os/signal"
+	"time"
+
+	"github.com/slotlease/slotlease/store/postgres"
+	"github.com/slotlease/slotlease/workerlease"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("ended in order")
+}
+
+func exportInvoices(_ context.Context, token int64) error {
+	fmt.Println("exported under", token)
+	if p, err := os.FindProcess(os.Getpid()); err == nil {
+		_ = p.Signal(os.Interrupt)
+	}
+	return nil
+}
+
+`
+	blocks := read(t, "README.md").blocks()
+	i := slices.IndexFunc(blocks, func(b block) bool { return strings.HasPrefix(b.text, "func run(") })
+	if i < 0 {
+		t.Fatal("README.md has no program")
+	}
+	program := around + strings.Replace(blocks[i].text, "5 * time.Minute", "time.Second", 1)
+	for name, uri := range map[string]func(testing.TB) string{"postgres": postgrespeer.Database, "redis": func(t testing.TB) string {
+		return redispeer.Start(t, redispeer.Options{Flags: []string{"--appendonly", "yes"}}).URI()
+	}} {
+		t.Run(name, func(t *testing.T) {
+			at := uri(t)
+			file := filepath.Join(t.TempDir(), "main.go")
+			if err := os.WriteFile(file, []byte(strings.ReplaceAll(program, "postgres", name)), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			for range 2 { // Init may be repeated.
+				c := exec.CommandContext(t.Context(), "go", "run", file)
+				c.Env = append(os.Environ(), "DATABASE_URL="+at)
+				if out, err := c.CombinedOutput(); err != nil || !strings.Contains(string(out), "exported under ") || !strings.Contains(string(out), "ended in order") {
+					t.Errorf("the program of the README: %v, want that its task runs, and that it ends in order:\n%s", err, out)
+				}
+			}
+		})
 	}
 }
 

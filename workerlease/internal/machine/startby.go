@@ -50,7 +50,9 @@ func (x *step) startsTooLate(head store.Record) {
 	slot, by := s.Bid.Slot, x.startBy(s.Bid.Slot)
 	if head.WindowEnd.After(by) && head.WindowEnd.After(x.at.Now.Earliest) {
 		stoodBy := s.Bid.stoodBy()
-		if !x.standBy(head.WindowEnd) { // It sees whether that goes on.
+		if x.standBy(head.WindowEnd) { // It sees how long that goes on.
+			s.Bid.MissReason = Overrunning // should it fail
+		} else {
 			x.next()
 		}
 		x.rival(slot, head)

@@ -34,7 +34,7 @@ func (a answer) winner() (name string, priority int) {
 
 // plainly are the reasons that need no more words.
 var plainly = map[explain.Reason]string{
-	explain.Overran:     "Its code had not returned from an earlier slot, so that it claimed nothing.",
+	explain.Overran:     "The run of an earlier slot had not ended, so that it claimed nothing.",
 	explain.Unreachable: "It couldn't reach the store in time.",
 	explain.WentBack:    "The store had lost records that it had read, or might have lost some, and another worker might still have worked by them.",
 	explain.TooLate:     "Too little was left of the slot for it, or its process was paused.",
