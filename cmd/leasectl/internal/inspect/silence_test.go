@@ -11,6 +11,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -38,10 +40,13 @@ type site struct {
 	metrics *prometheus.Registry
 	observe *promlease.Metrics
 	log     bytes.Buffer
+	logger  *slog.Logger // writes it
 	workers map[string]*workerlease.WorkerLease
 	stop    map[string]func()
 
 	options workerlease.Options
+
+	mu      sync.Mutex
 	refusal error // of appends
 	task    func(ctx context.Context, minute int) error
 }
@@ -57,23 +62,22 @@ func at(minute, second int) {
 func (s *site) start(name string) {
 	s.t.Helper()
 	s.link[name] = faultstore.New(s.ledger.Handle(), faultstore.Options{Plan: func(c faultstore.Call) (f faultstore.Fault) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
 		if s.refusal != nil && c.Op == faultstore.OpAppend {
 			f = faultstore.Fault{Effect: faultstore.Dropped, Err: s.refusal}
 		}
 		return f
 	}})
-	log := slog.New(slog.NewTextHandler(&s.log, &slog.HandlerOptions{Level: slog.LevelWarn, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
-		if slices.Contains([]string{slog.LevelKey, slog.MessageKey, "why", "cause", "givenUp"}, a.Key) {
-			return a
-		}
-		return slog.Attr{}
-	}}))
 	ctx, cancel := context.WithCancel(s.ctx)
 	o := s.options
 	o.InstanceID = name
-	client := workerlease.NewClient(s.link[name], workerlease.ClientOptions{Roster: true, Observer: s.observe, Logger: log, Rand: rand.NewChaCha8([32]byte([]byte(fmt.Sprintf("%-32s", name))))})
+	client := workerlease.NewClient(s.link[name], workerlease.ClientOptions{Roster: true, Observer: s.observe, Logger: s.logger, Rand: rand.NewChaCha8([32]byte([]byte(fmt.Sprintf("%-32s", name))))})
 	w, err := client.StartTask(ctx, o, func(ctx context.Context, l workerlease.Lease) error {
-		return s.task(ctx, l.Slot.Start.Minute())
+		s.mu.Lock()
+		task := s.task
+		s.mu.Unlock()
+		return task(ctx, l.Slot.Start.Minute())
 	})
 	if err != nil {
 		s.t.Fatal(err)
@@ -83,6 +87,46 @@ func (s *site) start(name string) {
 		cancel()
 		_ = w.StopLeasing(context.WithoutCancel(ctx))
 	}
+}
+
+// warnings is a logger of what matters of each line, from WARN on.
+func (s *site) warnings() *slog.Logger {
+	return slog.New(slog.NewTextHandler(s, &slog.HandlerOptions{Level: slog.LevelWarn, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		if slices.Contains([]string{slog.LevelKey, slog.MessageKey, "why", "cause", "givenUp"}, a.Key) {
+			return a
+		}
+		return slog.Attr{}
+	}}))
+}
+
+// Write takes lines of the log.
+func (s *site) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.log.Write(b)
+}
+
+// logged are the lines since it was asked last.
+func (s *site) logged() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	text := strings.TrimSpace(s.log.String())
+	s.log.Reset()
+	return strings.Split(text, "\n")
+}
+
+// does sets the task from now on.
+func (s *site) does(task func(ctx context.Context, minute int) error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.task = task
+}
+
+// refuses sets what appends are answered from now on.
+func (s *site) refuses(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.refusal = err
 }
 
 // works takes so long, or ends with its context.
@@ -101,42 +145,41 @@ var ways = map[string]struct {
 	happens func(s *site)
 }{
 	"a run fails, and another is done": {nil, func(s *site) {
-		failed := false
-		s.task = func(ctx context.Context, _ int) error {
-			if !failed {
-				failed = true
+		var failed atomic.Bool
+		s.does(func(ctx context.Context, _ int) error {
+			if !failed.Swap(true) {
 				return errors.New("disk full")
 			}
 			return works(ctx, time.Second)
-		}
+		})
 	}},
 	"the last attempt fails": {nil, func(s *site) {
-		s.task = func(context.Context, int) error { return errors.New("disk full") }
+		s.does(func(context.Context, int) error { return errors.New("disk full") })
 		at(3, 55)
-		s.task = func(ctx context.Context, _ int) error { return works(ctx, time.Second) }
+		s.does(func(ctx context.Context, _ int) error { return works(ctx, time.Second) })
 	}},
 	"a run panics": {func(o *workerlease.Options) { o.Job.MaxAttempts = 1 }, func(s *site) {
-		s.task = func(_ context.Context, minute int) error {
+		s.does(func(_ context.Context, minute int) error {
 			if minute == 3 {
 				panic("no such table")
 			}
 			return nil
-		}
+		})
 	}},
 	"a run takes longer than Timeout": {func(o *workerlease.Options) { o.Job.Timeout = 20 * time.Second }, func(s *site) {
-		s.task = func(ctx context.Context, minute int) error { return works(ctx, time.Duration(minute%2)*time.Minute) }
+		s.does(func(ctx context.Context, minute int) error { return works(ctx, time.Duration(minute%2)*time.Minute) })
 	}},
 	"a run is cut at the end of its slot": {func(o *workerlease.Options) { o.Job.Overrun = workerlease.Stop }, func(s *site) {
-		s.task = func(ctx context.Context, minute int) error { return works(ctx, time.Duration(minute%2)*2*time.Minute) }
+		s.does(func(ctx context.Context, minute int) error { return works(ctx, time.Duration(minute%2)*2*time.Minute) })
 	}},
 	"a run takes 1.5 slots": {nil, func(s *site) {
-		s.task = func(ctx context.Context, minute int) error { return works(ctx, time.Duration(minute%2)*90*time.Second) }
+		s.does(func(ctx context.Context, minute int) error { return works(ctx, time.Duration(minute%2)*90*time.Second) })
 	}},
 	"a run takes longer than two slots": {nil, func(s *site) {
-		s.task = func(ctx context.Context, _ int) error { return works(ctx, time.Hour) }
+		s.does(func(ctx context.Context, _ int) error { return works(ctx, time.Hour) })
 	}},
 	"a worker is cut off, or dies, in its run": {nil, func(s *site) {
-		s.task = func(ctx context.Context, _ int) error { return works(ctx, 20*time.Second) }
+		s.does(func(ctx context.Context, _ int) error { return works(ctx, 20*time.Second) })
 		at(3, 5)
 		s.link["a"].Break(faultstore.Down())
 	}},
@@ -145,8 +188,8 @@ var ways = map[string]struct {
 			l.Break(faultstore.Down())
 		}
 	}},
-	"the right to append is lost": {nil, func(s *site) { s.refusal = fmt.Errorf("%w: append", store.ErrDenied) }},
-	"the store refuses appends":   {nil, func(s *site) { s.refusal = fmt.Errorf("%w: the disk is full", store.ErrRefused) }},
+	"the right to append is lost": {nil, func(s *site) { s.refuses(fmt.Errorf("%w: append", store.ErrDenied)) }},
+	"the store refuses appends":   {nil, func(s *site) { s.refuses(fmt.Errorf("%w: the disk is full", store.ErrRefused)) }},
 	"all workers are gone": {nil, func(s *site) {
 		s.stop["a"]()
 		s.stop["b"]()
@@ -253,6 +296,7 @@ func TestNothingFailsInSilence(t *testing.T) {
 					options: workerlease.Options{WorkerType: "job", LeaseInterval: time.Minute, FailoverWithin: 10 * time.Second, Job: &workerlease.Job{MaxAttempts: 2}},
 					task:    func(ctx context.Context, _ int) error { return works(ctx, time.Second) },
 				}
+				s.logger = s.warnings()
 				var err error
 				s.observe, err = promlease.New(s.metrics, promlease.Options{})
 				s.must(err)
@@ -264,12 +308,11 @@ func TestNothingFailsInSilence(t *testing.T) {
 				s.start("b")
 				at(2, 30)
 				before := s.told()
-				s.log.Reset()
+				_ = s.logged()
 				way.happens(s)
 				at(6, 30)
 				fmt.Fprintf(&text, "## %s\n\n", name)
-				lines := strings.Split(strings.TrimSpace(s.log.String()), "\n")
-				for _, line := range slices.Compact(slices.Sorted(slices.Values(lines))) {
+				for _, line := range slices.Compact(slices.Sorted(slices.Values(s.logged()))) {
 					fmt.Fprintf(&text, "log: %s\n", line)
 				}
 				o, _ := looks(t, s.ledger, "job")
