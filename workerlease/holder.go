@@ -129,7 +129,7 @@ func (t *terms) observe(r store.Record, own bool, now timeline.Interval) (change
 // extend takes in a further window of the newest term.
 func (t *terms) extend(r store.Record, now timeline.Interval) {
 	newest := &t.newest
-	newest.Until, newest.slotEnd, newest.Claimed, newest.done = r.WindowEnd, r.SlotEnd, r.FixedAt, isDoneIn(r)
+	newest.Until, newest.slotEnd, newest.Claimed, newest.done = r.WindowEnd, unseenEnd(r), r.FixedAt, isDoneIn(r)
 	if !now.Earliest.Before(r.WindowEnd) {
 		newest.slotEnd = r.WindowEnd // It was not extended.
 	}
@@ -157,7 +157,10 @@ func (t *terms) override(at time.Time) (changed bool) {
 // succeed takes in another term.
 func (t *terms) succeed(r store.Record, next term, now timeline.Interval) (changed bool) {
 	next.claim, next.InstanceID, next.Group = r.Claim, r.InstanceID, r.Group
-	next.Priority, next.Token, next.Until, next.slotEnd = r.Priority, r.Token, r.WindowEnd, r.SlotEnd
+	next.Priority, next.Token, next.Until, next.slotEnd = r.Priority, r.Token, r.WindowEnd, unseenEnd(r)
+	if !now.Earliest.Before(r.WindowEnd) {
+		next.slotEnd = next.Until // It was not extended.
+	}
 	// The second: a record on top of a reset or an override, which nobody holds anything by.
 	next.done = isDoneIn(r)
 	if r.Kind != store.KindGrant && (next.done || !next.From.Before(next.Until)) {
@@ -168,6 +171,15 @@ func (t *terms) succeed(r store.Record, next term, now timeline.Interval) (chang
 	before.Until = earlier(before.Until, next.From) // It was released or overridden, unseen.
 	*t = terms{before: before, newest: next}
 	return changed
+}
+
+// unseenEnd is up to where the holder of a record may extend its window, unseen: to the end of its slot or, if the run of a job
+// goes on after that, by another window.
+func unseenEnd(r store.Record) time.Time {
+	if r.Kind == store.KindGrant && r.Attempt > 0 && r.WindowEnd.After(r.SlotEnd) {
+		return r.WindowEnd.Add(r.WindowEnd.Sub(r.WindowStart))
+	}
+	return r.SlotEnd
 }
 
 // isDoneIn reports that the job of the slot of a record is done by it.

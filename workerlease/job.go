@@ -44,7 +44,8 @@ type Job struct {
 
 	// MaxAttempts is how often a slot is tried at most, by all workers together: 0 to
 	// 1,000,000. The ledger counts an attempt when a slot is claimed, and no more if its
-	// worker gives it back and has begun nothing. Default: 0, no limit.
+	// worker gives it back and has begun nothing. Default: 0, no limit; with CatchUpAll
+	// CatchUpAttempts, since a slot that always fails would keep back all others.
 	MaxAttempts int
 
 	// MinRetry is the least time from a failed attempt to the next one. It doubles with each
@@ -52,6 +53,9 @@ type Job struct {
 	// another worker is there to make it. 10 ms to 1 h. Default: 1 s.
 	MinRetry time.Duration
 }
+
+// CatchUpAttempts is the default of Job.MaxAttempts with CatchUpAll.
+const CatchUpAttempts = 10
 
 // OverrunPolicy is what happens to a job's task that runs when its slot ends.
 type OverrunPolicy int

@@ -109,6 +109,9 @@ func (o *Options) resolveJob(errs *option.Errors) {
 	if job.MaxAttempts < 0 || job.MaxAttempts > store.MaxAttempt {
 		errs.Is("Job.MaxAttempts", job.MaxAttempts, "must be 0 (default) … %d", store.MaxAttempt)
 	}
+	if job.MaxAttempts == 0 && job.CatchUp == CatchUpAll {
+		o.Job.MaxAttempts = CatchUpAttempts
+	}
 	switch {
 	case job.MinRetry == 0:
 		o.Job.MinRetry = DefaultMinRetry

@@ -344,6 +344,7 @@ func (s *State) told(record store.Record) {
 // by now. What was stored long after the head was read may lie at a key that was trimmed meanwhile.
 func (x *step) outcomeStored(r store.Record) {
 	x.s.told(r)
+	x.know(r)
 	if x.at.Local-x.s.View.HeadReadAt.Local <= x.m.Rules.ClaimAge {
 		x.observeRecord(r)
 		x.moveUp(r)

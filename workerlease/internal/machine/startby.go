@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"slices"
 	"time"
 
 	"github.com/slotlease/slotlease/slots"
@@ -77,7 +78,8 @@ func (x *step) notStarted(slot slots.Slot) {
 
 // unattended reports the newest slot of a job that was over, or could not begin any more, when the worker
 // started, if nobody has begun it, with those before it that nobody has begun either: once, as the ledger alone
-// shows them. Of a type that nobody has begun yet nobody knows since when there are slots.
+// shows them. Of a type that nobody has begun yet nobody knows since when there are slots; who has turned to a later slot
+// was there, and so was who was paused.
 func (x *step) unattended(head store.Record) {
 	s, c := x.s, &x.s.View.Carried
 	if s.View.Attended || !x.m.Once || x.m.Single || s.Bid.Late.IsZero() || x.m.startBy(s.Bid.First).IsZero() {
@@ -85,18 +87,35 @@ func (x *step) unattended(head store.Record) {
 	}
 	s.View.Attended = true
 	slot := x.m.Schedule.At(s.Bid.Late)
-	ran := head.SlotStart.Before(slot.Start) && head.WindowEnd.After(slot.Start) // an earlier one's work
+	by := x.m.startBy(slot)
 	begun := !c.DoneUntil.IsZero() || c.tried() && c.Slot.Before(slot.Start)
-	if begun && !x.m.IsDone(*c, slot) && c.attempt(slot) == 1 && !ran && !x.m.Rules.MayStart(x.at.Now.Earliest, x.m.startBy(slot)) && x.m.CatchUp == CatchUpNone {
-		x.tellMissed(x.m.Schedule.At(x.unbegun(head, slot.Start)), slot.End, Unattended)
+	attended := head.SlotStart.After(slot.Start) && !head.Triggered() || x.pausedAt(by)
+	ran := head.SlotStart.Before(slot.Start) && head.WindowEnd.After(by) // an earlier one's work
+	if !begun || attended || ran || x.m.IsDone(*c, slot) || c.attempt(slot) != 1 || x.m.Rules.MayStart(x.at.Now.Earliest, by) || x.m.CatchUp != CatchUpNone {
+		return
 	}
+	x.tellMissed(x.m.Schedule.At(x.unbegun(head, slot.Start)), slot.End, Unattended)
 }
 
-// unbegun is when the first slot begins that comes after the work which the ledger shows; at most a time.
+// pausedAt reports that a pause which is in force was given before a time.
+func (x *step) pausedAt(at time.Time) bool {
+	orders, _ := store.ParseOrders(x.s.View.Carried.Orders)
+	return slices.ContainsFunc(orders, func(o store.Order) bool {
+		return o.Kind == store.OrderPause && o.InForce(x.at.Now.Earliest) && o.At.Before(at)
+	})
+}
+
+// unbegun is when the first slot begins that comes after the work which the ledger shows; at most a time. The one in which a
+// run ended that was none of its own is unbegun, too.
 func (x *step) unbegun(head store.Record, most time.Time) time.Time {
-	seen := later(x.s.View.Carried.DoneUntil, head.WindowEnd)
-	if !head.Triggered() {
+	seen := x.s.View.Carried.DoneUntil
+	if head.Triggered() {
+		seen = later(seen, head.WindowEnd)
+	} else {
 		seen = later(seen, head.SlotEnd)
+		if head.WindowEnd.After(seen) {
+			seen = x.m.Schedule.At(head.WindowEnd).Start
+		}
 	}
 	if !seen.Before(most) {
 		return most
