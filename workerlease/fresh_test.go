@@ -33,6 +33,15 @@ func toldMissed(w *worker) (all []time.Duration) {
 
 func TestAFreshWorkerSaysOfEachSlotWhatBecameOfIt(t *testing.T) {
 	failing := errors.New("disk full")
+	// The run of the slot of 00:01 goes on until it is told to end.
+	intoTheNext := func(ctx context.Context, slot time.Duration) error { return waits(ctx, slot/time.Minute%2*time.Hour) }
+	stopped := func(comes time.Duration) func(*testing.T, *memory.Ledger, *worker, *faultstore.Ledger) {
+		return func(t *testing.T, _ *memory.Ledger, first *worker, _ *faultstore.Ledger) {
+			at(2*time.Minute + 5*time.Second)
+			first.stop(t)
+			at(comes)
+		}
+	}
 	for name, c := range map[string]struct {
 		options func(*workerlease.Options)
 		task    func(ctx context.Context, slot time.Duration) error
@@ -74,32 +83,10 @@ func TestAFreshWorkerSaysOfEachSlotWhatBecameOfIt(t *testing.T) {
 				at(4*time.Minute + 30*time.Second)
 			}, nil,
 		},
-		"a run went into it, and was stopped": {
-			nil, func(ctx context.Context, slot time.Duration) error {
-				return waits(ctx, slot/time.Minute%2*time.Hour)
-			},
-			func(t *testing.T, _ *memory.Ledger, first *worker, _ *faultstore.Ledger) {
-				at(2*time.Minute + 5*time.Second)
-				first.stop(t)
-				at(2*time.Minute + 30*time.Second)
-			},
-			[]int{2},
-		},
-		"a run went into it, and was stopped; the next one was nobody's": {
-			nil, func(ctx context.Context, slot time.Duration) error {
-				return waits(ctx, slot/time.Minute%2*time.Hour)
-			},
-			func(t *testing.T, _ *memory.Ledger, first *worker, _ *faultstore.Ledger) {
-				at(2*time.Minute + 5*time.Second)
-				first.stop(t)
-				at(3*time.Minute + 30*time.Second)
-			},
-			[]int{2, 3},
-		},
+		"a run went into it, and was stopped":                            {nil, intoTheNext, stopped(2*time.Minute + 30*time.Second), []int{2}},
+		"a run went into it, and was stopped; the next one was nobody's": {nil, intoTheNext, stopped(3*time.Minute + 30*time.Second), []int{2, 3}},
 		"a run went into it, and its worker died; the next one was nobody's": {
-			nil, func(ctx context.Context, slot time.Duration) error {
-				return waits(ctx, slot/time.Minute%2*time.Hour)
-			},
+			nil, intoTheNext,
 			func(_ *testing.T, _ *memory.Ledger, _ *worker, link *faultstore.Ledger) {
 				at(2*time.Minute + time.Second)
 				link.Break(faultstore.Down())

@@ -129,10 +129,7 @@ func (t *terms) observe(r store.Record, own bool, now timeline.Interval) (change
 // extend takes in a further window of the newest term.
 func (t *terms) extend(r store.Record, now timeline.Interval) {
 	newest := &t.newest
-	newest.Until, newest.slotEnd, newest.Claimed, newest.done = r.WindowEnd, unseenEnd(r), r.FixedAt, isDoneIn(r)
-	if !now.Earliest.Before(r.WindowEnd) {
-		newest.slotEnd = r.WindowEnd // It was not extended.
-	}
+	newest.Until, newest.slotEnd, newest.Claimed, newest.done = r.WindowEnd, unseenEnd(r, now), r.FixedAt, isDoneIn(r)
 }
 
 // release takes in that the newest term has ended with a record, and reports whether that is before its end.
@@ -157,10 +154,7 @@ func (t *terms) override(at time.Time) (changed bool) {
 // succeed takes in another term.
 func (t *terms) succeed(r store.Record, next term, now timeline.Interval) (changed bool) {
 	next.claim, next.InstanceID, next.Group = r.Claim, r.InstanceID, r.Group
-	next.Priority, next.Token, next.Until, next.slotEnd = r.Priority, r.Token, r.WindowEnd, unseenEnd(r)
-	if !now.Earliest.Before(r.WindowEnd) {
-		next.slotEnd = next.Until // It was not extended.
-	}
+	next.Priority, next.Token, next.Until, next.slotEnd = r.Priority, r.Token, r.WindowEnd, unseenEnd(r, now)
 	// The second: a record on top of a reset or an override, which nobody holds anything by.
 	next.done = isDoneIn(r)
 	if r.Kind != store.KindGrant && (next.done || !next.From.Before(next.Until)) {
@@ -173,9 +167,12 @@ func (t *terms) succeed(r store.Record, next term, now timeline.Interval) (chang
 	return changed
 }
 
-// unseenEnd is up to where the holder of a record may extend its window, unseen: to the end of its slot or, if the run of a job
-// goes on after that, by another window.
-func unseenEnd(r store.Record) time.Time {
+// unseenEnd is up to where the holder of a record that is read may extend its window, unseen: to the end of its slot or, if
+// the run of a job goes on after that, by another window.
+func unseenEnd(r store.Record, now timeline.Interval) time.Time {
+	if !now.Earliest.Before(r.WindowEnd) {
+		return r.WindowEnd // It was not extended.
+	}
 	if r.Kind == store.KindGrant && r.Attempt > 0 && r.WindowEnd.After(r.SlotEnd) {
 		return r.WindowEnd.Add(r.WindowEnd.Sub(r.WindowStart))
 	}

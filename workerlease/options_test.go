@@ -164,9 +164,10 @@ func TestAJobBlamesTheOptionThatWasSet(t *testing.T) {
 		"a catch-up":      {o{Job: &workerlease.Job{CatchUp: 3}}, "Job.CatchUp: is CatchUp(3): must be CatchUpNone, CatchUpNewest or CatchUpAll", "with Job"},
 		"long ago":        {o{Job: &workerlease.Job{CatchUp: 1, CatchUpWithin: 9000 * time.Hour}}, "Job.CatchUpWithin: is 9000h0m0s: must be 0 (default), or 10ms to 366 days", "with Job"},
 		"too soon":        {o{Job: &workerlease.Job{CatchUp: 1, CatchUpWithin: 75 * time.Second}}, "Job.CatchUpWithin: is 1m15s: must be more than Job.StartWithin (1m15s): no slot is missed before that", "with Job"},
+		"for a long slot": {o{Schedule: slots.Must(slots.Cron("0,10 2 * * *", "")), Job: &workerlease.Job{CatchUp: 1, CatchUpWithin: 30 * time.Minute}}, "Job.CatchUpWithin: is 30m0s: must be more than Job.StartWithin (1h0m0s): no slot is missed before that", "with Job"},
 		"too late":        {o{LeaseInterval: 24 * time.Hour, Job: &workerlease.Job{CatchUp: 2, StartWithin: 24 * time.Hour}}, "Job.StartWithin: is 24h0m0s: must be less than Job.CatchUpWithin (24h0m0s): no slot is missed before it is too old to be caught up", "with Job"},
 		"stopped anyway":  {o{Job: &workerlease.Job{Overrun: workerlease.Stop, Timeout: 5 * time.Minute}}, "Job.Timeout: is 5m0s, and Job.Overrun is stop: must be less than a slot (5m0s), at whose end the run is stopped anyway", "with Job"},
-		"of nothing":      {o{Job: &workerlease.Job{CatchUpWithin: time.Hour}}, "Job.CatchUpWithin: is 1h0m0s without Job.CatchUp: set both", "with Job"},
+		"of nothing":      {o{Job: &workerlease.Job{CatchUpWithin: time.Hour}}, "Job.CatchUpWithin: is 1h0m0s, and Job.CatchUp is none: set that to newest or all", "with Job"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())

@@ -140,7 +140,7 @@ func (o *Options) checkJob(errs *option.Errors) {
 	case d != 0 && (d < leastTime || d > mostCatchUp):
 		errs.Is("Job.CatchUpWithin", d, "must be 0 (default), or %v to 366 days", leastTime)
 	case d != 0 && job.CatchUp == CatchUpNone:
-		errs.Add(option.Error{Field: "Job.CatchUpWithin", Value: d.String(), With: []string{"Job.CatchUp"}, Found: "is " + d.String() + " without Job.CatchUp", Rule: "set both"})
+		errs.Add(option.Error{Field: "Job.CatchUpWithin", Value: d.String(), With: []string{"Job.CatchUp"}, Found: fmt.Sprintf("is %v, and Job.CatchUp is %v", d, job.CatchUp), Rule: "set that to newest or all"})
 	case job.CatchUp != CatchUpNone && o.Schedule != nil:
 		o.checkCatchUp(errs)
 	}
@@ -160,11 +160,11 @@ func (o *Options) checkTimeout(errs *option.Errors) {
 	}
 }
 
-// checkCatchUp checks that a slot can be missed before it is too old to be run late.
+// checkCatchUp checks that each slot can be missed before it is too old to be run late.
 func (o *Options) checkCatchUp(errs *option.Errors) {
 	job, c := o.Job, machine.Config{StartWithin: o.startWithin(), CatchUpFrom: o.Job.CatchUpWithin}
-	shortest := slots.Slot{Start: typicalYear, End: typicalYear.Add(slots.Shortest(o.Schedule))}
-	start, late := c.StartsWithin(shortest), c.CatchesUpWithin(shortest)
+	lasts := func(d time.Duration) slots.Slot { return slots.Slot{Start: typicalYear, End: typicalYear.Add(d)} }
+	start, late := c.StartsWithin(lasts(longest(o.Schedule))), c.CatchesUpWithin(lasts(slots.Shortest(o.Schedule)))
 	switch {
 	case late > start:
 	case job.CatchUpWithin == 0:

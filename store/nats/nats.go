@@ -38,7 +38,7 @@ type Options struct {
 	URI string
 	// Connect are further options of the connection, such as certificates, or a login of another kind: nats.UserInfoHandler
 	// gives the password that is current, for each connection anew. A connection of the application's isn't taken: after it was
-	// cut it would send what it has buffered.
+	// cut it might send what it has buffered.
 	Connect []natsio.Option
 
 	// Clock measures what the store waits for. It doesn't measure leases. Default: the real clock.

@@ -266,7 +266,7 @@ func (l *Ledger) WorkerTypes(ctx context.Context) ([]string, error) {
 			}
 			for i, r := range replies {
 				n, err := r.Int64()
-				overwritten := isCode(err, "WRONGTYPE") // It is listed, so that whoever reads all ledgers learns of it.
+				overwritten := isCode(err, "WRONGTYPE") // It stays in the list, or who reads all ledgers would not learn of it.
 				if err != nil && !overwritten {
 					return nil, err
 				}

@@ -119,7 +119,7 @@ func TestAWorkerMayWaitForTheBoundary(t *testing.T) {
 	ends(t, p)
 }
 
-// What can't be had any more has a code of its own, whatever the reason.
+// A slot that can't be had any more ends --once with code 14, whatever the reason.
 func TestASlotThatHasPassedHasACodeOfItsOwn(t *testing.T) {
 	t.Parallel()
 	t.Run("it began too long ago", func(t *testing.T) {

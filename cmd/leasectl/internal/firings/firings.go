@@ -24,7 +24,7 @@ type List struct {
 	Note     string // what may keep its workers from the slots
 	// StartWithin is how late the first attempt at the job of a slot may begin; nil: there is no job.
 	StartWithin func(slots.Slot) time.Duration
-	Job         *store.JobTimes // its times; nil as well
+	Job         *store.JobTimes // its times; nil if there is none
 	slots       []slots.Slot
 }
 
@@ -147,9 +147,9 @@ type Report struct {
 	Zone       string   `json:"zone"`
 	Now        string   `json:"now"`
 	Slots      []Firing `json:"slots"`
-	Note       string   `json:"note,omitempty"`
 
-	Job *inspect.JobTimes `json:"job,omitempty"`
+	Job  *inspect.JobTimes `json:"job,omitempty"`
+	Note string            `json:"note,omitempty"`
 }
 
 // WriteJSON writes the list for programs.

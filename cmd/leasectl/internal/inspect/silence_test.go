@@ -249,7 +249,7 @@ func (s *site) must(err error) {
 	}
 }
 
-// told are the counters that tell of what went wrong, and the gauges that alerts go by.
+// told is what metrics say: the counters, and the gauges that alerts go by.
 func (s *site) told() map[string]float64 {
 	families, err := s.metrics.Gather()
 	s.must(err)
@@ -275,7 +275,7 @@ func (s *site) told() map[string]float64 {
 	return all
 }
 
-// routine are counters that tell of nothing that went wrong.
+// routine are the counters that grow when all is well, too.
 var routine = []string{"slots_won_", "slots_lost_", "slots_done_", "leases_allocated_", "leases_extended_", "leases_released_", "leases_expired_", "lease_held_", "tasks_succeeded_", "store_operations_", "store_conflicts_", "records_trimmed_"}
 
 // measured is what differs from run to run, and from machine to machine, of what is said.

@@ -70,7 +70,7 @@ type typeStatus struct {
 	job        *store.JobTimes // by the workers that are there; nil if none says
 	doneUntil  time.Time       // the end of the newest slot of a job that is done
 	due        slots.Slot      // the one after that; zero without a job
-	mayEnd     time.Time       // up to when a run of that may go on: the slot after it is skipped then
+	mayEnd     time.Time       // the end of the slot after that, which a run that goes on may skip
 	recent     []Recent        // the newest slots, if they are wanted
 	note       string
 	warnings   []string

@@ -163,11 +163,12 @@ func (t *typeStatus) findDone(records []store.Record) {
 		return
 	}
 	t.due = t.rows[first].Slot
-	defer func() { t.mayEnd = schedule.Next(t.due.Start).End }()
-	for _, r := range records {
-		if r.CheckEnvelope() != nil || slices.ContainsFunc(t.rows, func(e history.Entry) bool { return e.State == history.Poison && e.Record.Seq == r.Seq }) {
-			continue
-		}
+	poison := func(r store.Record) bool {
+		return slices.ContainsFunc(t.rows, func(e history.Entry) bool { return e.State == history.Poison && e.Record.Seq == r.Seq })
+	}
+	newest := slices.IndexFunc(records, func(r store.Record) bool { return r.CheckEnvelope() == nil && !poison(r) })
+	if newest >= 0 {
+		r := records[newest]
 		done, _ := store.ParseDone(r.Done)
 		switch {
 		case !done.IsZero():
@@ -175,8 +176,8 @@ func (t *typeStatus) findDone(records []store.Record) {
 		case !r.DoneUntil.IsZero():
 			t.doneUntil, t.due = r.DoneUntil, schedule.Next(r.DoneUntil.Add(-1))
 		}
-		return
 	}
+	t.mayEnd = schedule.Next(t.due.Start).End
 }
 
 // overdue is for how long another slot of a job should have been begun, as its workers say, or be done while somebody has it, or

@@ -22,7 +22,7 @@ const shortSlot = 10 * time.Second
 type ahead struct {
 	schedule slots.Schedule                 // nil: none is known
 	waits    bool                           // for the next boundary, when it starts
-	begins   func(slots.Slot) time.Duration // how late in a slot the job may begin that does not wait if it starts sooner; nil: none
+	joins    func(slots.Slot) time.Duration // up to how late in a slot it doesn't wait; nil: it does in any case
 	// lost is the newest slot that another has, or has done, and token the lease by which.
 	lost  slots.Slot
 	token int64
@@ -109,8 +109,9 @@ func (l *Log) expect(o workerlease.Options) {
 	joins := o.FailoverWithin > 0 || o.Continuous || o.Job != nil
 	// A member of a group joins the lease that this holds.
 	l.ahead.schedule, l.ahead.waits = o.Schedule, (!joins || o.WaitForBoundary) && o.Group == "" && !l.once
-	if t, err := o.Timing(); err == nil && o.Job != nil && !l.ahead.waits && !l.once {
-		l.ahead.waits, l.ahead.begins = true, t.StartWithin
+	// A job that catches up may begin with an earlier slot at any time.
+	if t, err := o.Timing(); err == nil && o.Job != nil && o.Job.CatchUp == workerlease.CatchUpNone && !l.ahead.waits && !l.once {
+		l.ahead.waits, l.ahead.joins = true, t.StartWithin
 	}
 }
 
@@ -133,8 +134,8 @@ func (l *Log) firstSlot() {
 	if slot.IsZero() {
 		return
 	}
-	if at := l.clock.storeTime(now); l.ahead.begins != nil {
-		if current := l.ahead.schedule.At(at); !at.After(current.Start.Add(l.ahead.begins(current))) {
+	if at := l.clock.storeTime(now); l.ahead.joins != nil {
+		if current := l.ahead.schedule.At(at); !at.After(current.Start.Add(l.ahead.joins(current))) {
 			return
 		}
 	}

@@ -41,6 +41,7 @@ func TestTheLogSaysWhatComesNext(t *testing.T) {
 		"where it begins at once":        {o: workerlease.Options{Schedule: hourly, FailoverWithin: time.Minute}, events: []event.Event{sample}},
 		"of a job that may begin":        {o: workerlease.Options{WorkerType: "t", Schedule: hourly, Job: &workerlease.Job{StartWithin: 30 * time.Minute}}, events: []event.Event{sample}},
 		"of a job that may not":          {o: workerlease.Options{WorkerType: "t", Schedule: hourly, Job: &workerlease.Job{}}, events: []event.Event{sample}, want: []string{"INFO first slot 2026-03-02T13:00:00.000Z in 36m59s"}},
+		"of a job that catches up":       {o: workerlease.Options{WorkerType: "t", Schedule: hourly, Job: &workerlease.Job{CatchUp: workerlease.CatchUpNewest}}, events: []event.Event{sample}},
 		"where a group may have it":      {o: workerlease.Options{Schedule: hourly, Group: "g"}, events: []event.Event{sample}},
 		"in a slot of another": {
 			o: workerlease.Options{Schedule: hourly, FailoverWithin: time.Minute}, events: []event.Event{sample, lost(0, 7, slot(0).End), lost(0, 7, slot(0).End), lost(1, 8, slot(1).End)},

@@ -246,6 +246,9 @@ func (l *Log) Began(o workerlease.Options, tells bool) {
 	if o.NoFailback {
 		with("no failback", zap.Bool("noFailback", true))
 	}
+	if o.WaitForBoundary {
+		with("waits for the next boundary", zap.Bool("waitForBoundary", true))
+	}
 	if l.once {
 		also = append(also, "the current slot alone")
 	}
