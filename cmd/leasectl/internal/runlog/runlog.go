@@ -215,27 +215,8 @@ func (l *Log) Began(o workerlease.Options, tells bool) {
 		with(fmt.Sprintf("group %q", o.Group), zap.String("group", o.Group))
 	}
 	also = append(also, o.Schedule.String())
-	if j := o.Job; j != nil {
-		with("once per slot", zap.Bool("oncePerSlot", true))
-		if j.StartWithin > 0 {
-			with(fmt.Sprintf("start within %v", j.StartWithin), zap.Duration("startWithin", j.StartWithin))
-		}
-		if j.Overrun != workerlease.Finish {
-			with("overrun "+j.Overrun.String(), zap.Stringer("overrun", j.Overrun))
-		}
-		if j.Timeout > 0 {
-			with(fmt.Sprintf("run timeout %v", j.Timeout), zap.Duration("runTimeout", j.Timeout))
-		}
-		if j.CatchUp != workerlease.CatchUpNone {
-			text := fmt.Sprintf("catch up %v", j.CatchUp)
-			if j.CatchUpWithin > 0 {
-				text += fmt.Sprintf(" within %v", j.CatchUpWithin)
-			}
-			with(text, zap.Stringer("catchUp", j.CatchUp))
-		}
-		if n := j.MaxAttempts; n > 0 {
-			with(fmt.Sprintf("max attempts %d", n), zap.Int("maxAttempts", n))
-		}
+	if o.Job != nil {
+		ofJob(*o.Job, with)
 	}
 	if o.FailoverWithin > 0 {
 		with(fmt.Sprintf("failover within %v", o.FailoverWithin), zap.Duration("failoverWithin", o.FailoverWithin))
@@ -260,6 +241,30 @@ func (l *Log) Began(o workerlease.Options, tells bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.awaitFirst()
+}
+
+// ofJob adds what is said of a worker's job.
+func ofJob(j workerlease.Job, with func(text string, field zap.Field)) {
+	with("once per slot", zap.Bool("oncePerSlot", true))
+	if j.StartWithin > 0 {
+		with(fmt.Sprintf("start within %v", j.StartWithin), zap.Duration("startWithin", j.StartWithin))
+	}
+	if j.Overrun != workerlease.Finish {
+		with("overrun "+j.Overrun.String(), zap.Stringer("overrun", j.Overrun))
+	}
+	if j.Timeout > 0 {
+		with(fmt.Sprintf("run timeout %v", j.Timeout), zap.Duration("runTimeout", j.Timeout))
+	}
+	if j.CatchUp != workerlease.CatchUpNone {
+		text := fmt.Sprintf("catch up %v", j.CatchUp)
+		if j.CatchUpWithin > 0 {
+			text += fmt.Sprintf(" within %v", j.CatchUpWithin)
+		}
+		with(text, zap.Stringer("catchUp", j.CatchUp))
+	}
+	if n := j.MaxAttempts; n > 0 {
+		with(fmt.Sprintf("max attempts %d", n), zap.Int("maxAttempts", n))
+	}
 }
 
 // Stopping logs why leasing is to end, and that a running command is stopped. It must
