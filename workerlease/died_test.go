@@ -55,9 +55,9 @@ func TestAnAttemptWhoseWorkerIsKilledIsReportedOnce(t *testing.T) {
 			at(time.Hour + time.Minute)
 			link.Break(faultstore.Down()) // From here on nobody hears of it any more.
 			at(time.Hour + 30*time.Minute)
-			var lost []event.AttemptLost
+			var lost []event.WorkerDied
 			for _, w := range []*worker{b, third} {
-				lost = append(lost, observed[event.AttemptLost](w)...)
+				lost = append(lost, observed[event.WorkerDied](w)...)
 			}
 			if len(lost) != 1 || lost[0].Attempt != 1 || lost[0].Holder != "victim" || since(lost[0].Slot.Start) != time.Hour || lost[0].GivenUp != c.givenUp {
 				t.Errorf("lost attempts: %+v, want one, the first of the slot from 1h, by victim, given up: %v", lost, c.givenUp)
@@ -70,10 +70,86 @@ func TestAnAttemptWhoseWorkerIsKilledIsReportedOnce(t *testing.T) {
 			if c.again != s.DoneUntil.After(t0.Add(time.Hour)) {
 				t.Errorf("done until %v, want the slot done: %v", s.DoneUntil, c.again)
 			}
-			if gaveUp := len(observed[event.Exhausted](b)); (gaveUp == 1) != c.givenUp || s.GivenUp != gaveUp || s.Failed != len(observed[event.AttemptLost](b)) {
+			if gaveUp := len(observed[event.Exhausted](b)); (gaveUp == 1) != c.givenUp || s.GivenUp != gaveUp || s.Failed != len(observed[event.WorkerDied](b)) {
 				t.Errorf("b says %d times that the slot is given up, and its status is %+v, want it given up: %v", gaveUp, s, c.givenUp)
 			}
 			link.Mend()
+		})
+	}
+}
+
+// A leader, or a plain worker, is killed: who takes over says so once, if the dead one would have gone on.
+func TestALeaderThatIsKilledIsReportedOnce(t *testing.T) {
+	plain := workerlease.Options{LeaseInterval: 5 * time.Minute, FailoverWithin: 10 * time.Second}
+	leader := plain
+	leader.Continuous = true
+	stays := workerlease.Options{LeaseInterval: 5 * time.Minute, Continuous: true, NoFailback: true}
+	whole := workerlease.Options{LeaseInterval: 5 * time.Minute}
+	for name, c := range map[string]struct {
+		options workerlease.Options
+		killed  time.Duration
+		slot    time.Duration // of which that is said; -1: nothing is
+	}{
+		"a plain worker":                        {plain, 6 * time.Minute, 5 * time.Minute},
+		"a leader":                              {leader, 6 * time.Minute, 5 * time.Minute},
+		"a leader that has gone on":             {leader, 11 * time.Minute, 10 * time.Minute},
+		"a leader that others may not fail back": {stays, 11 * time.Minute, 10 * time.Minute},
+		"who holds a whole slot":                {whole, 6 * time.Minute, -1}, // Another has the next one, as always.
+		"nobody":                                {leader, time.Hour, -1},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			inner, link := cut(t)
+			o := func(name string, priority int) workerlease.Options {
+				o := c.options
+				o.InstanceID, o.Priority = name, priority
+				return o
+			}
+			start(t, setup{ledger: link, Options: o("victim", 0)})
+			b := start(t, setup{ledger: inner, Options: o("b", 1)})
+			third := start(t, setup{ledger: inner, Options: o("c", 2)})
+			at(c.killed)
+			link.Break(faultstore.Down())
+			at(21 * time.Minute)
+			link.Mend()
+			lost, said := append(observed[event.WorkerDied](b), observed[event.WorkerDied](third)...), died(t, inner)
+			if c.slot < 0 {
+				if len(lost) > 0 || len(said) > 0 {
+					t.Errorf("told %+v, in the ledger %+v, want nothing", lost, said)
+				}
+				return
+			}
+			if len(lost) != 1 || lost[0].Holder != "victim" || lost[0].Attempt != 0 || since(lost[0].Slot.Start) != c.slot {
+				t.Errorf("told %+v, want once that victim has died in the slot from %s", lost, c.slot)
+			}
+			if len(said) != 1 || said[0].InstanceID != "victim" || since(said[0].SlotStart) != c.slot {
+				t.Errorf("in the ledger %+v, want once that victim has died in the slot from %s", said, c.slot)
+			}
+		})
+	}
+}
+
+// A leader that stops, fails, pauses, or makes way for another at a boundary has not died.
+func TestALeaderThatMakesWayHasNotDied(t *testing.T) {
+	leader := func(name string, priority int) workerlease.Options {
+		return workerlease.Options{InstanceID: name, Priority: priority, LeaseInterval: 5 * time.Minute, FailoverWithin: 10 * time.Second, Continuous: true}
+	}
+	for name, act := range map[string]func(t *testing.T, l store.Ledger, b *worker){
+		"stopped":   func(t *testing.T, _ store.Ledger, b *worker) { must(t, b.StopLeasing(t.Context())) },
+		"fails":     func(_ *testing.T, _ store.Ledger, b *worker) { b.turns[0].lease.FailedWith(errWork) },
+		"outranked": func(t *testing.T, l store.Ledger, _ *worker) { start(t, setup{ledger: l, Options: leader("a", 0)}) },
+		"paused":    func(t *testing.T, l store.Ledger, _ *worker) { pause(t, l, 7*time.Minute, true) },
+	} {
+		bubble(t, name, func(t *testing.T) {
+			inner, _ := cut(t)
+			b := start(t, setup{ledger: inner, Options: leader("b", 1)})
+			c := start(t, setup{ledger: inner, Options: leader("c", 2)})
+			at(6 * time.Minute)
+			act(t, inner, b)
+			at(21 * time.Minute)
+			lost := append(observed[event.WorkerDied](b), observed[event.WorkerDied](c)...)
+			if said := died(t, inner); len(lost) > 0 || len(said) > 0 {
+				t.Errorf("told %+v, in the ledger %+v, want nothing", lost, said)
+			}
 		})
 	}
 }
@@ -118,7 +194,7 @@ func TestAWorkerDoesNotCallItselfDead(t *testing.T) {
 		if s := a.Status(); len(head) < 3 || !s.DoneUntil.After(t0.Add(8*time.Minute)) {
 			t.Fatalf("done until %v after %d records, want that it goes on", s.DoneUntil, len(head))
 		}
-		if lost, said := observed[event.AttemptLost](a), died(t, inner); len(lost) > 0 || len(said) > 0 {
+		if lost, said := observed[event.WorkerDied](a), died(t, inner); len(lost) > 0 || len(said) > 0 {
 			t.Errorf("it says of its own attempts %+v, and the ledger %+v, want nothing of a death", lost, said)
 		}
 	})
@@ -141,7 +217,7 @@ func TestWhoLeavesWordHasNotDied(t *testing.T) {
 		b := start(t, setup{ledger: inner, Options: o, task: j.run})
 		at(19 * time.Minute)
 		for _, w := range []*worker{a, b} {
-			if lost := observed[event.AttemptLost](w); len(lost) > 0 {
+			if lost := observed[event.WorkerDied](w); len(lost) > 0 {
 				t.Errorf("%s says that attempts were lost: %+v", w.Status().InstanceID, lost)
 			}
 		}
@@ -173,7 +249,7 @@ func TestWhoIsDoneMeanwhileHasNotDied(t *testing.T) {
 		start(t, setup{ledger: slow, Options: hourly("victim", 0, 1), task: works})
 		b := start(t, setup{ledger: mute, Options: hourly("b", 1, 1), task: works})
 		at(time.Hour + 30*time.Minute)
-		if lost, head := observed[event.AttemptLost](b), newest(t, inner); len(lost) != 1 || since(head.DoneUntil) != 2*time.Hour {
+		if lost, head := observed[event.WorkerDied](b), newest(t, inner); len(lost) != 1 || since(head.DoneUntil) != 2*time.Hour {
 			t.Fatalf("lost attempts: %+v, and done until %v, want one, and the slot done", lost, head.DoneUntil)
 		}
 		if said := died(t, inner); len(said) > 0 {
@@ -205,7 +281,7 @@ func TestWhoSaysThatItHasFailedHasNotDied(t *testing.T) {
 		b := start(t, setup{ledger: deaf(time.Hour+5*time.Minute, time.Hour+12*time.Minute), Options: options("b", 1), task: works})
 		at(time.Hour + 50*time.Minute)
 		o, _ := newest(t, inner).Outcome()
-		if lost := observed[event.AttemptLost](b); len(lost) != 1 || o.InstanceID != "victim" || o.Result != store.Failed {
+		if lost := observed[event.WorkerDied](b); len(lost) != 1 || o.InstanceID != "victim" || o.Result != store.Failed {
 			t.Fatalf("lost attempts: %+v, and the ledger says %+v, want one, and that victim has failed", lost, o)
 		}
 		if said := died(t, inner); len(said) > 0 {
@@ -263,7 +339,7 @@ func TestARunThatIsKilledAfterItsSlotIsReportedByWhoClaimsTheNext(t *testing.T) 
 		at(12 * time.Minute) // It began at 5m.
 		link.Break(faultstore.Down())
 		at(16 * time.Minute)
-		lost, said := observed[event.AttemptLost](b), died(t, inner)
+		lost, said := observed[event.WorkerDied](b), died(t, inner)
 		if len(lost) != 1 || lost[0].Holder != "victim" || since(lost[0].Slot.Start) != 5*time.Minute || len(said) != 1 || since(said[0].SlotStart) != 5*time.Minute {
 			t.Errorf("lost attempts: %+v, and in the ledger: %+v, want that of victim at the slot from 5m", lost, said)
 		}
@@ -306,7 +382,7 @@ func TestASlotThatADeadRunHasKeptFromOthersIsMissed(t *testing.T) {
 			}
 			equal(t, "missed", missed, c.missed...)
 			equal(t, "run", j.ran(), c.ran...)
-			if n := len(observed[event.AttemptLost](b.worker)); n != 1 {
+			if n := len(observed[event.WorkerDied](b.worker)); n != 1 {
 				t.Errorf("%d attempts lost, want one", n)
 			}
 			link.Mend()

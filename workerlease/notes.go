@@ -28,7 +28,7 @@ func (w *WorkerLease) emit(e event.Event) {
 		}
 	case event.Charged:
 		w.count(func(p *progress) { p.charges.add(e.Operation, e.Units) })
-	case event.TaskFailed, event.Panic, event.Faltered, event.AttemptLost:
+	case event.TaskFailed, event.Panic, event.Faltered, event.WorkerDied:
 		w.count(func(p *progress) { p.failed++ })
 	case event.Skipped:
 		w.count(func(p *progress) { p.skipped++ })
@@ -86,7 +86,7 @@ func (w *WorkerLease) note(n machine.Note) {
 	switch n.What { // Of all of them, as lint holds: each of these functions has the cases named here.
 	case machine.Claimed, machine.Joined, machine.Lost, machine.Allocated, machine.Extended, machine.Expired, machine.Missed, machine.Released, machine.Overrun:
 		e = w.aboutLease(n)
-	case machine.Outlasted, machine.SlotDone, machine.LostAttempt, machine.Exhausted, machine.Postponed, machine.Resting:
+	case machine.Outlasted, machine.SlotDone, machine.WorkerDied, machine.Exhausted, machine.Postponed, machine.Resting:
 		e = w.aboutJob(n)
 	case machine.BecameUnfit, machine.BecameFit, machine.SteppedBack:
 		e = w.aboutWorker(n)
@@ -158,8 +158,8 @@ func (w *WorkerLease) aboutJob(n machine.Note) event.Event {
 		return event.Skipped{Worker: me, Slot: n.Slot, Running: n.Of, Since: n.Until, Row: n.Count}
 	case machine.SlotDone:
 		return event.SlotDone{Worker: me, Slot: n.Slot, Seq: n.Record.Seq}
-	case machine.LostAttempt:
-		return event.AttemptLost{Worker: me, Slot: n.Slot, Attempt: n.Count, Holder: n.Record.InstanceID, GivenUp: w.machine.LastAttempt(n.Count)}
+	case machine.WorkerDied:
+		return event.WorkerDied{Worker: me, Slot: n.Slot, Attempt: n.Count, Holder: n.Record.InstanceID, GivenUp: w.machine.LastAttempt(n.Count)}
 	case machine.Exhausted:
 		w.report(fmt.Errorf("%s: slot %v: was tried %d times, and is not done: MaxAttempts is %d", w.options.WorkerType, n.Slot, n.Count, w.options.job().MaxAttempts))
 		return event.Exhausted{Worker: me, Slot: n.Slot, Attempts: n.Count}

@@ -142,7 +142,7 @@ func TestANightlyJobWhoseWorkerIsKilledInMidRunIsTriedAgainByTheOneThatIsRestart
 			restarted := start(t, setup{asGiven: true, ledger: inner.Handle(), Options: nightly("restarted"), task: j.run})
 			at(night + killed + time.Minute + 2*time.Second) // FailoverWithin, and the turns
 			equal(t, "the night", j.of(night), "killed", "restarted")
-			if lost := observed[event.AttemptLost](restarted); len(lost) != 1 || lost[0].Attempt != 1 || lost[0].Holder != "killed" || lost[0].GivenUp {
+			if lost := observed[event.WorkerDied](restarted); len(lost) != 1 || lost[0].Attempt != 1 || lost[0].Holder != "killed" || lost[0].GivenUp {
 				t.Errorf("observed %+v, want that the first attempt is lost", lost)
 			}
 			at(night + 13*time.Hour)

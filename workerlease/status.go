@@ -70,7 +70,7 @@ type Status struct {
 	// Allocated, Lost and Missed count slots: those with a lease, those that another won,
 	// and those that passed without a holder that this worker knows of.
 	Allocated, Lost, Missed int
-	// Failed counts attempts of this worker that failed, and those of others that it has found lost (see event.AttemptLost).
+	// Failed counts attempts of this worker that failed, and those of others that it has found lost (see event.WorkerDied).
 	// Skipped counts slots whose job was not begun because an earlier run went on, and GivenUp those that have
 	// used up Job.MaxAttempts. None of it makes the worker unhealthy.
 	Failed, Skipped, GivenUp int
@@ -193,6 +193,7 @@ type progress struct {
 	orders                            string
 	charges                           Charges
 	doneUntil                         time.Time
+	foreign                           bool      // that is of a slot of another schedule
 	read                              bool      // a head
 	tried                             time.Time // start of the slot that was attempted last by then, if none was done
 	mismatch                          machine.Mismatched
@@ -283,7 +284,7 @@ func (w *WorkerLease) dueBy(p progress) time.Time {
 	if tried := w.options.Schedule.At(p.tried); !p.tried.IsZero() && tried.Start.Before(slot.Start) {
 		slot = tried
 	}
-	if !p.doneUntil.IsZero() {
+	if !p.doneUntil.IsZero() && !p.foreign {
 		if slot = w.options.Schedule.At(p.doneUntil); slot.Start.Before(p.doneUntil) {
 			slot = w.options.Schedule.Next(slot.Start)
 		}
@@ -313,7 +314,7 @@ func (w *WorkerLease) publish(latest time.Time) {
 	h := w.active.Load()
 	holding := h != nil && !s.Hold.Held.IsZero() && h.term.Load().Claim == s.Hold.Held.Claim
 	p.running, p.overrunning = s.Hold.Running, s.Hold.Running && s.Hold.Held.IsZero() && s.Hold.Overran
-	p.doneUntil = w.machine.DoneUntil(s.View.Carried)
+	p.doneUntil, p.foreign = w.machine.DoneUntil(s.View.Carried), w.machine.Foreign(s.View.Carried)
 	if !p.read && !s.View.ReadAt.IsZero() {
 		p.read, p.tried = true, s.View.Carried.Undone()
 	}

@@ -57,7 +57,7 @@ func TestAClaimThatIsHeardOfTooLateIsNoAttempt(t *testing.T) {
 				if !slices.Equal(runs, []int{1}) {
 					t.Errorf("the slot's work began as the attempts %v, want it begun once, as the first", runs)
 				}
-				if lost, missed, s := observed[event.AttemptLost](all[0]), observed[event.Missed](all[0]), all[0].Status(); len(lost)+len(missed) > 0 || s.GivenUp > 0 {
+				if lost, missed, s := observed[event.WorkerDied](all[0]), observed[event.Missed](all[0]), all[0].Status(); len(lost)+len(missed) > 0 || s.GivenUp > 0 {
 					t.Errorf("its worker says that attempts were lost, %+v, and slots missed, %+v, and that %d were given up", lost, missed, s.GivenUp)
 				}
 				if e := history.Read(got, time.Now(), nil)[0]; e.State != history.Released || !e.Unbegun || e.Note() != "never begun" {

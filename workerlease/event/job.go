@@ -34,9 +34,11 @@ type (
 		Cause   store.Cause
 		GivenUp bool
 	}
-	// AttemptLost: another worker, Holder, has begun a slot of a job and has gone without a word, as by a kill. This
-	// worker has read that in the ledger. GivenUp says that it was the last of Job.MaxAttempts.
-	AttemptLost struct {
+	// WorkerDied: another worker, Holder, has gone without a word, as by a kill, or because it doesn't reach the store
+	// any more: amid an Attempt at the job of the slot, or while it held a lease that it would have extended, with
+	// Attempt 0. This worker has read that in the ledger. GivenUp says that it was the last of Job.MaxAttempts.
+	// Nobody is told dead who held the rest of a slot, and would have handed it over then.
+	WorkerDied struct {
 		Worker
 		Slot    slots.Slot
 		Attempt int
@@ -101,8 +103,12 @@ func (e TaskFailed) line() line {
 	return line{slog.LevelWarn, "task failed", details}
 }
 
-func (e AttemptLost) line() line {
-	return line{slog.LevelWarn, "attempt lost", attrs{{"slot", e.Slot}, {"attempt", e.Attempt}, {"holder", e.Holder}, {"givenUp", e.GivenUp}}}
+func (e WorkerDied) line() line {
+	details := attrs{{"slot", e.Slot}, {"holder", e.Holder}}
+	if e.Attempt > 0 {
+		details = append(details, attr{"attempt", e.Attempt}, attr{"givenUp", e.GivenUp})
+	}
+	return line{slog.LevelWarn, "worker died", details}
 }
 
 func (e Skipped) line() line {

@@ -43,7 +43,7 @@ func TestEveryEventIsLogged(t *testing.T) {
 		{event.TaskSucceeded{Worker: me}, zap.DebugLevel, "task succeeded", []string{"slot", "token", "took"}},
 		{event.Faltered{Worker: me}, zap.DebugLevel, "work failed", []string{"slot", "token"}},
 		{event.TaskFailed{Worker: me, Err: why, Cause: "timed out", GivenUp: true}, zap.WarnLevel, "task failed", []string{"slot", "token", "error", "cause", "givenUp"}},
-		{event.AttemptLost{Worker: me}, zap.WarnLevel, "attempt lost", []string{"slot", "attempt", "holder", "givenUp"}},
+		{event.WorkerDied{Worker: me, Attempt: 1}, zap.WarnLevel, "worker died", []string{"slot", "holder", "attempt", "givenUp"}},
 		{event.Skipped{Worker: me, Row: 1}, zap.InfoLevel, "slot skipped", []string{"slot", "running", "since", "row"}},
 		{event.SlotDone{Worker: me}, zap.InfoLevel, "slot done", []string{"slot", "seq"}},
 		{event.Exhausted{Worker: me}, zap.WarnLevel, "slot given up", []string{"slot", "attempts"}},

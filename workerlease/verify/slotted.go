@@ -148,7 +148,7 @@ func (s *slotted) tellDead(v *Verifier) {
 func (s *slotted) failed(v *Verifier, r store.Record) {
 	o, _ := r.Outcome()
 	if o.Cause != "" && o.Cause != store.Stopped && o.Cause != store.Ordered {
-		v.find(RunCut, r, "Attempt %d at the slot that starts at %s, by %s, failed: %s.", o.Attempt, store.Format(o.SlotStart), o.InstanceID, o.Cause)
+		v.find(RunCut, r, "%s the slot that starts at %s, by %s, failed: %s.", triedAt(o.Attempt), store.Format(o.SlotStart), o.InstanceID, o.Cause)
 	}
 	if o.GivenUp {
 		v.find(GivenUp, r, "The slot that starts at %s was given up after attempt %d.", store.Format(o.SlotStart), o.Attempt)
@@ -157,7 +157,7 @@ func (s *slotted) failed(v *Verifier, r store.Record) {
 
 // died notes an attempt whose lease has ended without a word.
 func (s *slotted) died(v *Verifier, r store.Record) {
-	v.find(RunCut, r, "Attempt %d at the slot that starts at %s, by %s, failed: %s.", r.Attempt, store.Format(r.SlotStart), r.InstanceID, store.WorkerDied)
+	v.find(RunCut, r, "%s the slot that starts at %s, by %s, failed: %s.", triedAt(r.Attempt), store.Format(r.SlotStart), r.InstanceID, store.WorkerDied)
 }
 
 // missed counts the slots before a time that nobody claimed, by the schedule of a record. Those that begin
@@ -292,4 +292,12 @@ func (s *slotted) judge(v *Verifier) {
 		v.find(MixedSchedules, s.gaps.Newest, "Grants changed %d times to a schedule that others had replaced, at last from %q to %q.",
 			s.returns, s.schedules[n-2], s.schedules[n-1])
 	}
+}
+
+// triedAt begins a sentence about an attempt; 0: it was none of a job.
+func triedAt(attempt int) string {
+	if attempt == 0 {
+		return "The work of"
+	}
+	return fmt.Sprintf("Attempt %d at", attempt)
 }

@@ -288,14 +288,17 @@ func (x *step) miss(until time.Time) {
 	s := x.s
 	slot := s.Bid.Slot
 	if s.Bid.Role != Claimant && (x.m.Single || !s.Hold.WonSlot.Equal(slot.End)) {
-		return // It stood by, and others may have the slots that it knows nothing of.
+		x.away(until) // It stood by, and others may have the slots that it knows nothing of.
+		return
 	}
 	if s.Bid.Role != Claimant || !x.m.Single && !slot.Start.After(s.Bid.Late) {
 		if slot = x.m.Schedule.Next(slot.Start); !slot.Start.Before(until) {
 			return // It had it, or another one, or it only came too late for it.
 		}
 	}
-	x.tellMissed(slot, until, x.whyMissed())
+	if why := x.whyMissed(); !x.m.Once || !x.mayCome(why) {
+		x.tellMissed(slot, until, why)
+	}
 }
 
 // tellMissed reports slots that were missed; those of a job once.

@@ -86,6 +86,12 @@ func (c *Config) DoneUntil(by Carried) time.Time {
 	return slot.End
 }
 
+// Foreign reports that the newest slot that was begun is none of this worker's schedule: that has changed since.
+func (c *Config) Foreign(by Carried) bool {
+	slot := by.DoneSlot()
+	return !slot.IsZero() && c.Schedule.At(slot.Start) != slot
+}
+
 // IsDoneIn reports that a slot is done by what a record says, to a reader who has no schedule.
 func IsDoneIn(r store.Record, slot slots.Slot) bool {
 	if r.Triggered() {

@@ -9,38 +9,39 @@ import (
 	"github.com/slotlease/slotlease/store"
 )
 
-// This file is how a worker notices that another one began the work of a slot and has gone without a word. Nobody
-// but its successor can say so. What it says is for people: no worker decides by it.
+// This file is how a worker notices that another one has gone without a word: amid the work of a slot, or while it
+// held a lease that it would have extended. Nobody but its successor can say so. What it says is for people: no worker
+// decides by it.
 
-// Dead is an attempt at the work of a slot that ended without a word.
+// Dead is a term whose worker has gone without a word.
 type Dead struct {
 	Slot    slots.Slot
-	Attempt int // 0: there is none
-	Holder  string
+	Attempt int    // at the job of the slot; 0: it has none
+	Holder  string // empty: nobody has died
 	Claim   string
 	Seq     int64     // of the head that showed it
 	Until   time.Time // end of its window, which may reach into a later slot
 }
 
-// died reports that the holder of the attempt which the head shows has gone without a word: nothing is said of the
-// attempt, it has not released the rest, and no operator has ended it.
+// died reports that the holder of the term which the head shows has gone without a word: nothing is said of its work,
+// it has not released the rest, and no operator has ended it.
 func died(head store.Record, said bool) bool {
 	return !said && !givenBack(head) && !ledger.Supersedes(head)
 }
 
-// dead is the attempt that the head shows, at whatever slot, if it ended without a word, and this worker hasn't reported
+// dead is the term that the head shows, of whatever slot, if it ended without a word, and this worker hasn't reported
 // that. Below are the records below the head, as far as they were read.
 func (f facts) dead(head store.Record, below []store.Record) (d Dead) {
 	c, slot := &f.s.View.Carried, slots.Slot{Start: head.SlotStart, End: head.SlotEnd}
 	own := f.s.Hold.knows(head.Claim) || head.Claim == f.s.Bid.VoidClaim || f.s.Bid.sent(head.Claim) != nil // It lives, though it may have been too late.
 	// What it follows may be a release, with what came of the attempt.
 	blind := head.Kind != store.KindGrant && len(below) == 0
-	if !f.m.Once || own || blind || head.Group != "" || c.Attempt == 0 || !slot.Start.Before(slot.End) || f.m.doneIn(*c, head) || f.s.View.Dead == head.Claim {
+	if own || blind || head.Group != "" || !slot.Start.Before(slot.End) || f.s.View.Dead == head.Claim || !f.cutOff(head) {
 		return Dead{}
 	}
 	said := slices.ContainsFunc(append([]store.Record{head}, below...), func(r store.Record) bool {
 		o, tells := r.Outcome()
-		return tells && o.SlotStart.Equal(slot.Start) && o.Attempt == c.Attempt
+		return tells && o.SlotStart.Equal(slot.Start) && o.Attempt == c.Attempt && (f.m.Once || o.Cause == store.WorkerDied)
 	})
 	if !f.m.Rules.Died(head, said) {
 		return Dead{}
@@ -48,19 +49,30 @@ func (f facts) dead(head store.Record, below []store.Record) (d Dead) {
 	return Dead{Slot: slot, Attempt: c.Attempt, Holder: head.InstanceID, Claim: head.Claim, Seq: head.Seq, Until: head.WindowEnd}
 }
 
-// Death is what is to be told of an attempt whose worker has gone without a word.
+// cutOff reports that the worker of a term which is over would have gone on, had it been there: with the job of its
+// slot or, without one, to the end of that and, if nobody asked it not to, beyond.
+func (f facts) cutOff(head store.Record) bool {
+	c := &f.s.View.Carried
+	if f.m.Once {
+		return c.Attempt > 0 && !f.m.doneIn(*c, head)
+	}
+	stays := f.m.Continuous && f.m.NoFailback && c.Orders == ""
+	return c.Attempt == 0 && (stays || head.WindowEnd.Before(head.SlotEnd))
+}
+
+// Death is what is to be told of a worker that has gone without a word.
 type Death struct {
 	Report
 	Seq int64 // of the head that showed it
 }
 
-// tellDead reports an attempt that ended without a word, and has it recorded.
+// tellDead reports a worker that has gone without a word, and has it recorded.
 func (x *step) tellDead(d Dead) {
-	if d.Attempt == 0 {
+	if d.Holder == "" {
 		return
 	}
 	x.s.View.Dead = d.Claim
-	x.note(Note{What: LostAttempt, Slot: d.Slot, Count: d.Attempt, Record: store.Record{InstanceID: d.Holder}})
+	x.note(Note{What: WorkerDied, Slot: d.Slot, Count: d.Attempt, Record: store.Record{InstanceID: d.Holder}})
 	x.keptBack(d)
 	last := x.m.LastAttempt(d.Attempt)
 	if last {
@@ -88,7 +100,7 @@ func (d *Death) lives(by store.Record) bool {
 // were skipped, which the run's worker has said.
 func (x *step) keptBack(d Dead) {
 	slot := x.m.Schedule.At(d.Until.Add(-1))
-	if x.m.Single || x.m.CatchUp != CatchUpNone || !slot.Start.After(d.Slot.Start) || !slot.Start.Before(x.s.Bid.Slot.Start) {
+	if !x.m.Once || x.m.Single || x.m.CatchUp != CatchUpNone || !slot.Start.After(d.Slot.Start) || !slot.Start.Before(x.s.Bid.Slot.Start) {
 		return
 	}
 	x.tellMissed(slot, slot.End, Overrunning)

@@ -307,18 +307,18 @@ const (
 	SteppedBack
 	Forgot
 	Outlasted   // a slot that can't begin, because the work of an earlier one, Of, goes on since Until; Count in a row
-	LostAttempt // another worker, that of Record, has begun the attempt Count at a slot and has gone without a word
+	WorkerDied // another worker, that of Record, has gone without a word: amid the attempt Count at a slot, or without a job
 )
 
 // String names the kind.
 func (w What) String() string {
-	if w < Claimed || w > LostAttempt {
+	if w < Claimed || w > WorkerDied {
 		return "unknown"
 	}
 	return [...]string{
 		"claimed", "joined", "lost", "allocated", "expired", "missed", "released", "overrun",
 		"conflict", "unknown", "failed", "trimmed", "poison", "reset", "mismatch", "vanished", "extended",
-		"done", "exhausted", "postponed", "resting", "blocked", "ineligible", "eligible", "stepped back", "forgot", "skipped", "attempt lost",
+		"done", "exhausted", "postponed", "resting", "blocked", "ineligible", "eligible", "stepped back", "forgot", "skipped", "worker died",
 	}[w-1]
 }
 

@@ -39,7 +39,7 @@ func (x *step) judge(head store.Record, below []store.Record) {
 		x.standBack(head)
 	case x.ownTerm(head), x.groupsTerm(head), x.notToClaim(head, below):
 	default:
-		x.claimAfter(head)
+		x.claimAfter(head, below)
 		if s.Bid.Stage == Sending && s.Bid.Record.Kind == store.KindGrant {
 			s.Bid.Dead, s.Bid.Passed = x.dead(head, below), x.passed(head)
 		}
@@ -146,13 +146,13 @@ func (x *step) jobIsOver(head store.Record, below []store.Record) bool {
 
 // claimAfter claims the window after the head, if that leaves time to work and
 // nobody may still extend the term before it.
-func (x *step) claimAfter(head store.Record) {
+func (x *step) claimAfter(head store.Record, below []store.Record) {
 	s, now := x.s, x.at.Now
 	start := x.m.Rules.Start(s.Bid.Claim, head)
 	soon := start.Add(-x.m.Rules.Ahead / 2)
 	switch {
 	case x.m.Once && x.work(start).IsZero():
-		x.startsTooLate(head)
+		x.startsTooLate(head, below)
 	case x.outlivedClaim():
 		x.again() // It could not be sent for so long; another one has time.
 	case !s.Bid.Narrowed && x.m.Rules.Samples&IfWide != 0 && !x.worth(start, s.Bid.Claim.End) && x.worthIfKnown(start, s.Bid.Claim.End):

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -46,14 +47,13 @@ func (f facts) pastStart() bool {
 
 // startsTooLate turns away from a slot whose work may not be begun any more: since another term
 // reaches into it, or since nobody has begun it.
-func (x *step) startsTooLate(head store.Record) {
+func (x *step) startsTooLate(head store.Record, below []store.Record) {
 	s := x.s
-	slot, by := s.Bid.Slot, x.startBy(s.Bid.Slot)
-	if head.WindowEnd.After(by) && head.WindowEnd.After(x.at.Now.Earliest) {
+	slot := s.Bid.Slot
+	ranInto := head.SlotStart.Before(slot.Start) && head.WindowEnd.After(x.startBy(slot))
+	if ranInto && head.WindowEnd.After(x.at.Now.Earliest) {
 		stoodBy := s.Bid.stoodBy()
-		if x.standBy(head.WindowEnd) { // It sees how long that goes on.
-			s.Bid.MissReason = Overrunning // should it fail
-		} else {
+		if !x.standBy(head.WindowEnd) { // else it sees how long that goes on
 			x.next()
 		}
 		x.rival(slot, head)
@@ -62,7 +62,16 @@ func (x *step) startsTooLate(head store.Record) {
 		}
 		return
 	}
-	x.notStarted(slot)
+	x.tellDead(x.dead(head, below))
+	switch {
+	case ranInto && x.m.Rules.GivenBack(head):
+		s.View.Missed = later(s.View.Missed, slot.Start) // The run's worker has said that it skips it.
+	case ranInto:
+		s.Bid.MissReason = Overrunning
+		fallthrough
+	default:
+		x.notStarted(slot)
+	}
 	x.next()
 }
 
@@ -71,15 +80,22 @@ func (x *step) startsTooLate(head store.Record) {
 func (x *step) notStarted(slot slots.Slot) {
 	s := x.s
 	first := slot == s.Bid.First && s.Bid.Late.Equal(slot.Start.Add(-1)) && s.View.Carried.DoneUntil.IsZero()
-	if x.m.Single || slot.Start.After(s.Bid.Late) && !first {
-		x.tellMissed(slot, slot.End, x.whyMissed())
+	if why := x.whyMissed(); x.m.Single || slot.Start.After(s.Bid.Late) && !first && !x.mayCome(why) {
+		x.tellMissed(slot, slot.End, why)
 	}
 }
 
+// mayCome reports that a slot which was not begun in time may yet be run late: who claims after it says whether it was (see
+// passed). What keeps the worker from claiming is said at once.
+func (f facts) mayCome(why Reason) bool {
+	late := f.m.CatchUp != CatchUpNone && !f.m.Single && !f.s.View.Carried.DoneUntil.IsZero()
+	return late && (why == TooLate || why == Overrunning)
+}
+
 // unattended reports the newest slot of a job that was over, or could not begin any more, when the worker
-// started, if nobody has begun it, with those before it that nobody has begun either: once, as the ledger alone
-// shows them. Of a type that nobody has begun yet nobody knows since when there are slots; who has turned to a later slot
-// was there, and so was who was paused.
+// started or could see the ledger again, if nobody has begun it, with those before it that nobody has begun either:
+// once, as the ledger alone shows them. Of a type, or a schedule, that nobody has begun yet nobody knows since when
+// there are slots; who has turned to a later slot was there, and so was who was paused.
 func (x *step) unattended(head store.Record) {
 	s, c := x.s, &x.s.View.Carried
 	if s.View.Attended || !x.m.Once || x.m.Single || s.Bid.Late.IsZero() || x.m.startBy(s.Bid.First).IsZero() {
@@ -88,13 +104,29 @@ func (x *step) unattended(head store.Record) {
 	s.View.Attended = true
 	slot := x.m.Schedule.At(s.Bid.Late)
 	by := x.m.startBy(slot)
-	begun := !c.DoneUntil.IsZero() || c.tried() && c.Slot.Before(slot.Start)
+	begun := (!c.DoneUntil.IsZero() || c.tried() && c.Slot.Before(slot.Start)) && !x.m.Foreign(*c)
 	attended := head.SlotStart.After(slot.Start) && !head.Triggered() || x.pausedAt(by)
 	ran := head.SlotStart.Before(slot.Start) && head.WindowEnd.After(by) // an earlier one's work
-	if !begun || attended || ran || x.m.IsDone(*c, slot) || c.attempt(slot) != 1 || x.m.Rules.MayStart(x.at.Now.Earliest, by) || x.m.CatchUp != CatchUpNone {
+	if !begun || attended || ran || x.m.IsDone(*c, slot) || c.attempt(slot) != 1 || x.m.Rules.MayStart(x.at.Now.Earliest, by) {
 		return
 	}
-	x.tellMissed(x.m.Schedule.At(x.unbegun(head, slot.Start)), slot.End, Unattended)
+	if x.mayCome(TooLate) && !x.work(x.at.Now.Earliest).IsZero() {
+		return // Who claims that tells what it passes.
+	}
+	x.tellMissed(x.m.Schedule.At(x.unbegun(head, slot.Start)), slot.End, cmp.Or(s.View.Away, Unattended))
+}
+
+// away takes in that a standby could not see the ledger while slots of a job passed: the next head shows whether others have
+// begun them.
+func (x *step) away(until time.Time) {
+	b, v := &x.s.Bid, &x.s.View
+	if !x.m.Once || x.m.Single || !b.Slot.End.Before(until) {
+		return
+	}
+	b.Late, v.Attended, v.Away = x.m.Schedule.At(until.Add(-1)).Start, false, Unattended
+	if why := x.whyMissed(); why != TooLate {
+		v.Away = why
+	}
 }
 
 // pausedAt reports that a pause which is in force was given before a time.

@@ -69,7 +69,7 @@ func (t *Tally) observeCode(s *series, e event.Event) {
 		}
 	case event.TaskFailed:
 		s.addBy(failed, cmp.Or(causes[e.Cause], returned), 1)
-	case event.AttemptLost:
+	case event.WorkerDied:
 		s.addBy(failed, died, 1)
 	case event.Panic:
 		s.addBy(failed, panicked, 1)

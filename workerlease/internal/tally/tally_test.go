@@ -79,7 +79,7 @@ func TestEachEventIsCounted(t *testing.T) {
 		{event.TaskFailed{Worker: me, Err: why, Cause: store.LeaseLost}, one("tasks_failed_total/lease_lost")},
 		{event.TaskFailed{Worker: me, Err: why, Cause: store.Ordered}, one("tasks_failed_total/ordered")},
 		{event.TaskFailed{Worker: me, Err: why, Cause: store.Stopped}, one("tasks_failed_total/stopped")},
-		{event.AttemptLost{Worker: me}, one("tasks_failed_total/worker_died")},
+		{event.WorkerDied{Worker: me}, one("tasks_failed_total/worker_died")},
 		{event.Panic{Worker: me, Err: why}, one("tasks_failed_total/panic")},
 		{event.Faltered{Worker: me}, one("tasks_failed_total/reported")},
 		{event.Overrun{Worker: me}, one("tasks_overrun_total")},

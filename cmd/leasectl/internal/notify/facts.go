@@ -61,7 +61,7 @@ func of(e event.Event) []Facts {
 		f := ofRun(Failure, e.Lease, e.Err)
 		f.Reason = cmp.Or(string(e.Cause), f.Reason)
 		return f.andGivenUp(e.GivenUp)
-	case event.AttemptLost:
+	case event.WorkerDied:
 		f := about(Failure, e.Worker, e.Slot)
 		f.Attempt, f.Reason = e.Attempt, fmt.Sprintf("%s: %q ended without a word", store.WorkerDied, e.Holder)
 		return f.andGivenUp(e.GivenUp)

@@ -299,7 +299,7 @@ func TestTheIDTellsEventsApart(t *testing.T) {
 	}
 	bert := event.Worker{WorkerType: "report", InstanceID: "bert"}
 	same := ids(
-		event.AttemptLost{Worker: anna, Slot: aSlot, Attempt: 2, Holder: "carl"}, event.AttemptLost{Worker: bert, Slot: aSlot, Attempt: 2, Holder: "carl"},
+		event.WorkerDied{Worker: anna, Slot: aSlot, Attempt: 2, Holder: "carl"}, event.WorkerDied{Worker: bert, Slot: aSlot, Attempt: 2, Holder: "carl"},
 	)
 	missed := ids(event.Missed{Worker: anna, Slot: aSlot, Until: aSlot.End, Count: 1, Why: workerlease.TooLate}, event.Missed{Worker: bert, Slot: aSlot, Until: aSlot.End, Count: 1, Why: workerlease.Unreachable})
 	if same[0] != same[1] || missed[0] != missed[1] || same[0] == missed[0] {

@@ -76,8 +76,8 @@ func happen(j *Log) {
 		j.Observe(e)
 	}
 	for _, e := range []event.Event{
-		event.AttemptLost{Worker: worker, Slot: slot, Attempt: 2, Holder: "b"},
-		event.AttemptLost{Worker: worker, Slot: slot, Attempt: 3, Holder: "b", GivenUp: true},
+		event.WorkerDied{Worker: worker, Slot: slot, Attempt: 2, Holder: "b"},
+		event.WorkerDied{Worker: worker, Slot: slot, Attempt: 3, Holder: "b", GivenUp: true},
 		event.Skipped{Worker: worker, Slot: slots.Slot{Start: slot.End, End: slot.End.Add(5 * time.Minute)}, Running: slot, Since: slot.Start.Add(time.Second), Row: 1},
 		event.Skipped{Worker: worker, Slot: slots.Slot{Start: slot.End, End: slot.End.Add(5 * time.Minute)}, Running: slot, Since: slot.Start.Add(time.Second), Row: 2},
 	} {

@@ -44,7 +44,10 @@ func (l *Log) ofSlot(e event.Event) string {
 		return fmt.Sprintf("extended, token %d, until %s", e.Lease.Token, display.Clock(e.Lease.Expiry))
 	case event.TaskFailed:
 		return "failed: " + cmp.Or(string(e.Cause), fmt.Sprint(e.Err)) + givenUp(e.GivenUp, e.Lease.Attempt)
-	case event.AttemptLost:
+	case event.WorkerDied:
+		if e.Attempt == 0 {
+			return fmt.Sprintf("%q had the lease, and has gone without a word: it died, or doesn't reach the store", e.Holder)
+		}
 		return fmt.Sprintf("attempt %d, by %q, has ended without a word: its worker died%s", e.Attempt, e.Holder, givenUp(e.GivenUp, e.Attempt))
 	case event.Skipped:
 		return fmt.Sprintf("skipped: still running since %s for %s", display.Clock(e.Since), slotText(e.Running))

@@ -1,0 +1,183 @@
+package workerlease_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/slotlease/slotlease/slots"
+	"github.com/slotlease/slotlease/store/memory"
+	"github.com/slotlease/slotlease/testutil/faultstore"
+	"github.com/slotlease/slotlease/workerlease"
+	"github.com/slotlease/slotlease/workerlease/event"
+)
+
+// These are slots of a job that pass while nobody who would say so sees the ledger.
+
+// The holder dies, and its standby is cut off from the store for longer than slots last: it says of each that nobody had it.
+func TestAStandbyThatWasCutOffSaysWhichSlotsNobodyHad(t *testing.T) {
+	for name, c := range map[string]struct {
+		failover time.Duration
+		dies     time.Duration // in the run of the slot from 00:01, which goes on until then
+		off, on  time.Duration // when the standby is cut off
+		want     []int
+	}{
+		"in the slot of the run":      {0, time.Minute + 10*time.Second, time.Minute + 10*time.Second, 4*time.Minute + 40*time.Second, []int{2, 3, 4}},
+		"in a slot that it goes into": {30 * time.Second, 2*time.Minute + time.Second, 2*time.Minute + 10*time.Second, 4*time.Minute + 40*time.Second, []int{2, 3, 4}},
+		"not at all":                  {30 * time.Second, 2*time.Minute + time.Second, 8 * time.Minute, 9 * time.Minute, []int{2}},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			inner, link := cut(t)
+			other := faultstore.New(inner, faultstore.Options{})
+			w := newWorking(map[time.Duration]time.Duration{time.Minute: time.Hour})
+			o := minutely("victim", 0)
+			o.FailoverWithin = c.failover
+			runsAtOnce(t, link, o, w.run)
+			o.InstanceID, o.Priority = "b", 1
+			b := runsAtOnce(t, other, o, w.run)
+			at(min(c.dies, c.off))
+			if c.off == c.dies {
+				other.Break(faultstore.Down())
+			}
+			at(c.dies)
+			link.Break(faultstore.Down())
+			at(c.off)
+			other.Break(faultstore.Down())
+			at(c.on)
+			other.Mend()
+			at(c.on + time.Minute + 30*time.Second)
+			equal(t, "missed", toldMissed(b.worker), minutes(c.want...)...)
+			link.Mend()
+		})
+	}
+}
+
+// Of slots that may be run late, those are missed that are not.
+func TestASlotThatMayBeRunLateIsMissedOnceItIsNot(t *testing.T) {
+	for name, c := range map[string]struct {
+		catchUp workerlease.CatchUp
+		want    []int
+	}{
+		"newest": {workerlease.CatchUpNewest, []int{3, 4}},
+		"all":    {workerlease.CatchUpAll, nil},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			j := &job{}
+			j.do = func(ctx context.Context, l workerlease.Lease, _ int) error {
+				if since(l.Slot.Start) == 2*time.Minute && time.Since(t0) < 5*time.Minute+50*time.Second {
+					return errWork
+				}
+				return waits(ctx, time.Second)
+			}
+			o := minutely("a", 0)
+			o.Job.CatchUp, o.Job.MaxAttempts = c.catchUp, 0
+			if c.catchUp == workerlease.CatchUpAll {
+				o.Job.MaxAttempts = 50
+			}
+			w := start(t, setup{asGiven: true, Options: o, task: j.run})
+			at(9*time.Minute + 30*time.Second)
+			ran := map[time.Duration]bool{}
+			for _, slot := range j.ran() {
+				ran[slot] = true
+			}
+			missed := map[time.Duration]bool{}
+			for _, slot := range toldMissed(w) {
+				missed[slot] = true
+			}
+			for m := 1; m <= 9; m++ {
+				if slot := time.Duration(m) * time.Minute; ran[slot] == missed[slot] {
+					t.Errorf("the slot of minute %d was run: %v, and is said to be missed: %v", m, ran[slot], missed[slot])
+				}
+			}
+		})
+	}
+}
+
+// The night is too long ago to be run late, or was never done: who comes says at once that it is missed.
+func TestANightThatIsNotRunLateIsMissedAtOnce(t *testing.T) {
+	for name, within := range map[string]time.Duration{"too long ago": 6 * time.Hour, "to be run": 0} {
+		bubble(t, name, func(t *testing.T) {
+			ledger := memory.New(memory.Options{})
+			j := &job{do: heeds(time.Minute)}
+			o := nightly("first")
+			o.Job.CatchUp, o.Job.CatchUpWithin = workerlease.CatchUpNewest, within
+			first := start(t, setup{asGiven: true, ledger: ledger.Handle(), Options: o, task: j.run})
+			at(3 * time.Hour)
+			first.stop(t)
+			at(night + 12*time.Hour)
+			o.InstanceID = "fresh"
+			fresh := start(t, setup{asGiven: true, ledger: ledger.Handle(), Options: o, task: j.run})
+			at(night + 12*time.Hour + time.Minute)
+			if n := len(observed[event.Missed](fresh)); n != map[bool]int{true: 1}[within > 0] {
+				t.Errorf("missed %d times, with the night to be run late within %v", n, within)
+			}
+		})
+	}
+	bubble(t, "never done", func(t *testing.T) {
+		ledger := memory.New(memory.Options{})
+		j := &job{do: func(context.Context, workerlease.Lease, int) error { return errWork }}
+		o := nightly("first")
+		o.Job.CatchUp, o.Job.MaxAttempts = workerlease.CatchUpNewest, 1
+		first := start(t, setup{asGiven: true, ledger: ledger.Handle(), Options: o, task: j.run})
+		at(3 * time.Hour)
+		first.stop(t)
+		at(night + 12*time.Hour)
+		fresh := start(t, setup{asGiven: true, ledger: ledger.Handle(), Options: o, task: j.run})
+		at(night + 12*time.Hour + time.Minute)
+		if missed := observed[event.Missed](fresh); len(missed) != 1 || since(missed[0].Slot.Start) != night {
+			t.Errorf("missed %+v, want the night", missed)
+		}
+	})
+}
+
+// A nightly job becomes an hourly one: no hour before that was due.
+func TestAnotherScheduleMakesNoSlotBeforeItDue(t *testing.T) {
+	bubble(t, "", func(t *testing.T) {
+		ledger := memory.New(memory.Options{})
+		j := &job{do: heeds(time.Minute)}
+		nights := start(t, setup{asGiven: true, ledger: ledger.Handle(), Options: nightly("nights"), task: j.run})
+		at(night + 12*time.Hour + 29*time.Minute)
+		nights.stop(t)
+		o := nightly("hours")
+		o.Schedule = slots.Must(slots.Every(time.Hour))
+		hours := start(t, setup{asGiven: true, ledger: ledger.Handle(), Options: o, task: j.run})
+		for _, c := range []struct{ at, due time.Duration }{{12*time.Hour + 40*time.Minute, 13*time.Hour + 15*time.Minute}, {13*time.Hour + 40*time.Minute, 14*time.Hour + 15*time.Minute}} {
+			at(night + c.at)
+			if missed, due := observed[event.Missed](hours), since(hours.Status().Due); len(missed) > 0 || due != night+c.due {
+				t.Errorf("at %v missed %+v, and due by %v, want none, and %v", night+c.at, missed, due, night+c.due)
+			}
+		}
+	})
+}
+
+// A run goes on into later slots, where it fails: its worker has said that they are skipped, and nobody says more. If it dies, a standby
+// says so as soon as its lease is over.
+func TestWhatAStandbySaysOfARunThatEndsAfterItsSlot(t *testing.T) {
+	for name, dies := range map[string]bool{"fails": false, "dies": true} {
+		bubble(t, name, func(t *testing.T) {
+			inner, link := cut(t)
+			o := nightly("holder")
+			o.Schedule, o.FailoverWithin, o.Job.MaxAttempts = slots.Must(slots.Every(time.Hour)), time.Minute, 1
+			task := func(ctx context.Context, _ workerlease.Lease) error {
+				if err := waits(ctx, 100*time.Minute); err != nil {
+					return err
+				}
+				return errWork
+			}
+			at(time.Minute)
+			start(t, setup{asGiven: true, ledger: link, Options: o, task: task})
+			o.InstanceID, o.Priority = "standby", 1
+			b := start(t, setup{asGiven: true, ledger: inner.Handle(), Options: o, task: task})
+			at(90 * time.Minute)
+			if dies {
+				link.Break(faultstore.Down())
+			}
+			at(103 * time.Minute)
+			died, missed := observed[event.WorkerDied](b), observed[event.Missed](b)
+			if want := map[bool]int{true: 1}[dies]; len(died) != want || len(missed) != want {
+				t.Errorf("within 3 minutes it says %d times that a worker died, and %d that a slot was missed, want %d", len(died), len(missed), want)
+			}
+			link.Mend()
+		})
+	}
+}
