@@ -33,9 +33,9 @@ type Job struct {
 	// has started: one at a time, the oldest first, each with the attempts of any slot. Lease.Missed is
 	// true then. A worker type that was never done catches nothing up. Not with TryClaim. Default: CatchUpNone.
 	//
-	// A slot that began while the task ran on for an earlier one is skipped if that run succeeds. If it fails, or its worker
-	// dies, the slot is missed, and is caught up like any other. Slots that begin while the task runs late for a missed one
-	// are missed, too. Missed events name those that are given up.
+	// A slot that began while the task ran on for an earlier one is skipped. If that run fails, or its worker dies, it isn't
+	// done, and is caught up like any other, as are slots that begin while the task runs late for a missed one. Missed
+	// events name those that are given up, as soon as a later one is claimed or nothing can be run late any more.
 	CatchUp CatchUp
 
 	// CatchUpWithin is how long ago, in store time, a slot may have started that is caught up: more than

@@ -130,6 +130,33 @@ func TestANightThatIsNotRunLateIsMissedAtOnce(t *testing.T) {
 	})
 }
 
+// Who waits for a boundary knows as much as all others meanwhile: whether the night is done, or missed.
+func TestWhoWaitsForABoundaryKnowsWhatBecameOfTheNight(t *testing.T) {
+	for name, c := range map[string]struct {
+		stops, due time.Duration
+		missed     int
+	}{
+		"it is done":   {night + time.Hour, night + 25*time.Hour, 0},
+		"it is missed": {night - time.Hour, night + time.Hour, 1},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			ledger := memory.New(memory.Options{})
+			j := &job{do: heeds(time.Minute)}
+			first := start(t, setup{asGiven: true, ledger: ledger.Handle(), Options: nightly("first"), task: j.run})
+			at(c.stops)
+			first.stop(t)
+			at(night + 12*time.Hour)
+			o := nightly("fresh")
+			o.WaitForBoundary = true
+			fresh := start(t, setup{asGiven: true, ledger: ledger.Handle(), Options: o, task: j.run})
+			at(night + 12*time.Hour + time.Minute)
+			if missed, s := observed[event.Missed](fresh), fresh.Status(); len(missed) != c.missed || since(s.Due) != c.due {
+				t.Errorf("missed %+v, due by %v, want %d, and %v", missed, since(s.Due), c.missed, c.due)
+			}
+		})
+	}
+}
+
 // A nightly job becomes an hourly one: no hour before that was due.
 func TestAnotherScheduleMakesNoSlotBeforeItDue(t *testing.T) {
 	bubble(t, "", func(t *testing.T) {

@@ -85,7 +85,9 @@ type (
 		Lease Lease
 	}
 	// Missed: all slots from Slot to Until have passed, this worker wanted them, and it
-	// knows of no holder. Count is how many those are, up to 10,000.
+	// knows of no holder. Count is how many those are, up to 10,000. Slots of a job are told
+	// once by each worker that was there or comes later, and those that may be run late
+	// (see Job.CatchUp) once they aren't, unless something keeps the worker from claiming.
 	Missed struct {
 		Worker
 		Slot  slots.Slot

@@ -38,7 +38,7 @@ func (x *step) contend() {
 	case x.m.through(s):
 	case r != nil:
 		x.look(r)
-	case x.listens():
+	case x.listens(), x.arrives():
 	default:
 		x.bid()
 	}
@@ -150,6 +150,22 @@ func (x *step) enter() {
 		b.Role = Joiner
 	}
 	b.Turn, b.TurnEdge, b.Lands = mid, timeline.Mid, false
+}
+
+// arrives reads the head as soon as a worker of a job is there that waits for a boundary: what is due, or was missed, is
+// known then. It does so once, if there is time before its turn.
+func (x *step) arrives() bool {
+	b, v := &x.s.Bid, &x.s.View
+	if !x.m.Once || x.m.Single || v.Arrived || b.Stage != Aiming {
+		return false
+	}
+	v.Arrived = true
+	if !v.ReadAt.IsZero() || !x.at.Now.Mid().Before(b.First.Start) || !x.room(ReadingHead) {
+		return false
+	}
+	x.s.Report.Looking = true // Nothing waits for it, so it may fail.
+	x.readHead()
+	return true
 }
 
 // target turns to a slot. The worker's turn counts from the opening of claims or, if

@@ -306,7 +306,7 @@ const (
 	BecameFit
 	SteppedBack
 	Forgot
-	Outlasted   // a slot that can't begin, because the work of an earlier one, Of, goes on since Until; Count in a row
+	Outlasted  // a slot that can't begin, because the work of an earlier one, Of, goes on since Until; Count in a row
 	WorkerDied // another worker, that of Record, has gone without a word: amid the attempt Count at a slot, or without a job
 )
 

@@ -64,7 +64,7 @@ func situations(t testing.TB) []situation {
 			WindowStart: w.time(), WindowEnd: w.time().Add(45 * time.Second), Schedule: w.m.Schedule.String(),
 		}
 	}
-	once := func(w *world) { w.m.Once, w.m.MaxAttempts = true, 3 }
+	once := func(w *world) { w.m.Once, w.m.MaxAttempts, w.s.View.Arrived = true, 3, true }
 	endless := func(w *world) { w.m.Continuous = true }
 	reach("start", nil)
 	reach("aiming", nil, "ok")

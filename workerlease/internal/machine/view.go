@@ -36,6 +36,7 @@ type View struct {
 	GivenUp     time.Time // start of the newest slot of a job that was reported as given up
 	Missed      time.Time // start of the newest slot of a job that was reported as missed
 	Judged      bool      // a head that can be obeyed was judged
+	Arrived     bool      // the worker has looked whether to read the head at its start
 	Attended    bool      // what the ledger shows of the slots for which the worker wasn't there was looked at
 	Away        Reason    // why it wasn't; 0: it had not started
 	Unreachable int64     // seq of the newest unreachable record, 0 if there is none
