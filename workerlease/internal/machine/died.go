@@ -36,7 +36,7 @@ func (f facts) dead(head store.Record, below []store.Record) (d Dead) {
 	own := f.s.Hold.knows(head.Claim) || head.Claim == f.s.Bid.VoidClaim || f.s.Bid.sent(head.Claim) != nil // It lives, though it may have been too late.
 	// What it follows may be a release, with what came of the attempt.
 	blind := head.Kind != store.KindGrant && len(below) == 0
-	if own || blind || head.Group != "" || !slot.Start.Before(slot.End) || f.s.View.Dead == head.Claim || !f.cutOff(head) {
+	if own || blind || head.Group != "" || !slot.Start.Before(slot.End) || f.s.View.Dead == head.Claim || !f.cutOff(head, below) {
 		return Dead{}
 	}
 	said := slices.ContainsFunc(append([]store.Record{head}, below...), func(r store.Record) bool {
@@ -51,13 +51,16 @@ func (f facts) dead(head store.Record, below []store.Record) (d Dead) {
 
 // cutOff reports that the worker of a term which is over would have gone on, had it been there: with the job of its
 // slot or, without one, to the end of that and, if nobody asked it not to, beyond.
-func (f facts) cutOff(head store.Record) bool {
+func (f facts) cutOff(head store.Record, below []store.Record) bool {
 	c := &f.s.View.Carried
 	if f.m.Once {
 		return c.Attempt > 0 && !f.m.doneIn(*c, head)
 	}
+	// A note of a later version may stand above a release.
+	newest := slices.IndexFunc(below, func(r store.Record) bool { return r.Kind == store.KindGrant || r.Kind == store.KindRelease })
+	granted := head.Kind == store.KindGrant || newest >= 0 && below[newest].Kind == store.KindGrant
 	stays := f.m.Continuous && f.m.NoFailback && c.Orders == ""
-	return c.Attempt == 0 && (stays || head.WindowEnd.Before(head.SlotEnd))
+	return granted && c.Attempt == 0 && (stays || head.WindowEnd.Before(head.SlotEnd))
 }
 
 // Death is what is to be told of a worker that has gone without a word.
@@ -100,10 +103,12 @@ func (d *Death) lives(by store.Record) bool {
 // were skipped, which the run's worker has said.
 func (x *step) keptBack(d Dead) {
 	slot := x.m.Schedule.At(d.Until.Add(-1))
-	if !x.m.Once || x.m.Single || x.m.CatchUp != CatchUpNone || !slot.Start.After(d.Slot.Start) || !slot.Start.Before(x.s.Bid.Slot.Start) {
+	if !x.m.Once || x.m.Single || x.mayCome(Overrunning) || !slot.Start.After(d.Slot.Start) {
 		return
 	}
-	x.tellMissed(slot, slot.End, Overrunning)
+	if x.s.Bid.Slot.Start.After(slot.Start) || !x.m.Rules.MayStart(x.at.Now.Earliest, x.m.startBy(slot)) {
+		x.tellMissed(slot, slot.End, Overrunning)
+	}
 }
 
 // LastAttempt reports that no attempt at a slot follows one.

@@ -179,7 +179,9 @@ func (x *step) outlast(t Term) {
 	if h.overrunning() && h.Overran {
 		why = Overrunning
 	}
-	x.tellMissed(t.Slot, t.Slot.End, why)
+	if !x.m.Once || !x.mayCome(why) {
+		x.tellMissed(t.Slot, t.Slot.End, why)
+	}
 }
 
 // narrows reports that so much of the slot that was won would be lost to the uncertainty of the

@@ -64,8 +64,8 @@ func (x *step) startsTooLate(head store.Record, below []store.Record) {
 	}
 	x.tellDead(x.dead(head, below))
 	switch {
-	case ranInto && x.m.Rules.GivenBack(head):
-		s.View.Missed = later(s.View.Missed, slot.Start) // The run's worker has said that it skips it.
+	case ranInto && x.m.Rules.GivenBack(head) && !s.Hold.knows(head.Claim):
+		s.View.Missed = later(s.View.Missed, slot.Start) // The run's worker says that it skips it.
 	case ranInto:
 		s.Bid.MissReason = Overrunning
 		fallthrough
@@ -79,7 +79,7 @@ func (x *step) startsTooLate(head store.Record, below []store.Record) {
 // joins was due for nobody.
 func (x *step) notStarted(slot slots.Slot) {
 	s := x.s
-	first := slot == s.Bid.First && s.Bid.Late.Equal(slot.Start.Add(-1)) && s.View.Carried.DoneUntil.IsZero()
+	first := slot == s.Bid.First && s.Bid.Late.Equal(slot.Start.Add(-1)) && !s.View.Carried.claimed(slot)
 	if why := x.whyMissed(); x.m.Single || slot.Start.After(s.Bid.Late) && !first && !x.mayCome(why) {
 		x.tellMissed(slot, slot.End, why)
 	}
@@ -104,9 +104,10 @@ func (x *step) unattended(head store.Record) {
 	s.View.Attended = true
 	slot := x.m.Schedule.At(s.Bid.Late)
 	by := x.m.startBy(slot)
-	begun := (!c.DoneUntil.IsZero() || c.tried() && c.Slot.Before(slot.Start)) && !x.m.Foreign(*c)
+	begun := c.claimed(slot) && !x.m.Foreign(*c)
 	attended := head.SlotStart.After(slot.Start) && !head.Triggered() || x.pausedAt(by)
-	ran := head.SlotStart.Before(slot.Start) && head.WindowEnd.After(by) // an earlier one's work
+	// An earlier one's work, of which its worker says what it skips for it.
+	ran := head.SlotStart.Before(slot.Start) && head.WindowEnd.After(by) && (x.m.Rules.GivenBack(head) || head.WindowEnd.After(x.at.Now.Earliest))
 	if !begun || attended || ran || x.m.IsDone(*c, slot) || c.attempt(slot) != 1 || x.m.Rules.MayStart(x.at.Now.Earliest, by) {
 		return
 	}
@@ -168,7 +169,9 @@ func (x *step) startsLate() bool {
 		return false
 	}
 	if x.giveBack(next, true) {
-		x.tellMissed(next.Slot, next.Slot.End, x.whyMissed())
+		if why := x.whyMissed(); !x.mayCome(why) {
+			x.tellMissed(next.Slot, next.Slot.End, why)
+		}
 		x.s.Bid.VoidClaim, h.Next, h.Freed = next.Claim, Term{}, slots.Slot{}
 	}
 	return true

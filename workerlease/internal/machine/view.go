@@ -107,6 +107,11 @@ type Carried struct {
 // tried reports that work of a slot was attempted, and not only that of a trigger.
 func (c Carried) tried() bool { return c.Attempt > 0 && c.Triggered.IsZero() }
 
+// claimed reports that a slot, or one before it, was claimed by some worker, though it may have been given back.
+func (c Carried) claimed(slot slots.Slot) bool {
+	return !c.DoneUntil.IsZero() || c.Triggered.IsZero() && !c.Slot.IsZero() && !c.Slot.After(slot.Start)
+}
+
 // Undone is when the slot starts that was attempted last, if none is done yet; zero: nothing was attempted.
 func (c Carried) Undone() (start time.Time) {
 	if c.tried() && c.DoneUntil.IsZero() {

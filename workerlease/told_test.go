@@ -1,0 +1,177 @@
+package workerlease_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/slotlease/slotlease/store/memory"
+	"github.com/slotlease/slotlease/testutil/faultstore"
+	"github.com/slotlease/slotlease/workerlease"
+	"github.com/slotlease/slotlease/workerlease/event"
+)
+
+// random is a job with slots of a minute, whose workers start, stop and die at random for a quarter of an hour, and whose runs
+// fail or take too long.
+type random struct {
+	t      *testing.T
+	rand   *rand.Rand
+	job    workerlease.Job
+	parts  time.Duration // FailoverWithin
+	ledger *memory.Ledger
+	began  map[time.Duration][]time.Duration // by slot
+	log    []string
+	open   int
+	ids    int
+	alive  []*shortLived
+	links  []*faultstore.Ledger
+	told   map[time.Duration][]word // by slot
+}
+
+// shortLived is a worker that may die.
+type shortLived struct {
+	*worker
+	link *faultstore.Ledger
+	name string
+}
+
+// word is what a worker says of a slot.
+type word struct {
+	at     time.Duration
+	missed bool // else it was skipped, or its worker has died
+	text   string
+}
+
+func (x *random) logf(format string, a ...any) {
+	x.log = append(x.log, fmt.Sprintf("%v ", time.Since(t0))+fmt.Sprintf(format, a...))
+}
+
+// run is a task: of four runs one is long, and one fails.
+func (x *random) run(ctx context.Context, l workerlease.Lease) error {
+	slot := since(l.Slot.Start)
+	x.logf("slot %v, attempt %d begins, late: %v", slot, l.Attempt, l.Missed)
+	x.began[slot] = append(x.began[slot], time.Since(t0))
+	if x.open++; x.open > 1 {
+		x.t.Errorf("at %v two run at once", time.Since(t0))
+	}
+	takes, fails := time.Duration(1+x.rand.IntN(20))*time.Second, x.rand.IntN(4) == 0
+	if x.rand.IntN(4) == 0 {
+		takes = time.Duration(40+x.rand.IntN(150)) * time.Second
+	}
+	err := waits(ctx, takes)
+	if x.open--; err == nil && fails {
+		err = errWork
+	}
+	x.logf("slot %v ends: %v", slot, err)
+	return err
+}
+
+func (x *random) starts() {
+	x.ids++
+	job := x.job
+	o := named(fmt.Sprint("w", x.ids), x.rand.IntN(2))
+	o.LeaseInterval, o.FailoverWithin, o.Job = time.Minute, x.parts, &job
+	link := faultstore.New(x.ledger.Handle(), faultstore.Options{})
+	x.logf("%s starts", o.InstanceID)
+	x.alive = append(x.alive, &shortLived{start(x.t, setup{asGiven: true, ledger: link, Options: o, task: x.run}), link, o.InstanceID})
+	x.links = append(x.links, link)
+}
+
+// ends ends one of them, by a signal, or in a way after which nobody hears of it.
+func (x *random) ends(dies bool) {
+	i := x.rand.IntN(len(x.alive))
+	w := x.alive[i]
+	x.logf("%s ends, and dies: %v", w.name, dies)
+	if dies {
+		w.link.Break(faultstore.Down())
+	} else {
+		w.stop(x.t)
+	}
+	x.hear(w)
+	x.alive = append(x.alive[:i], x.alive[i+1:]...)
+}
+
+// hear takes in what a worker has said.
+func (x *random) hear(w *shortLived) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, s := range w.events {
+		says := func(slot time.Duration, missed bool) {
+			x.told[slot] = append(x.told[slot], word{s.at, missed, fmt.Sprintf("%v %s: %T %v", s.at, w.name, s.Event, s.Event)})
+		}
+		switch e := s.Event.(type) {
+		case event.Missed:
+			for slot := e.Slot; slot.Start.Before(e.Until); slot = eachMinute.Next(slot.Start) {
+				says(since(slot.Start), true)
+			}
+		case event.WorkerDied:
+			says(since(e.Slot.Start), false)
+		case event.Skipped:
+			says(since(e.Slot.Start), false)
+		}
+	}
+}
+
+// lives lets workers start and end for twelve minutes; those that are left go on for eight.
+func (x *random) lives() {
+	const end = 12 * time.Minute
+	x.starts()
+	at(40 * time.Second)
+	for time.Since(t0) < end {
+		at(time.Since(t0) + time.Duration(x.rand.IntN(60000))*time.Millisecond)
+		switch {
+		case len(x.alive) == 0 || x.rand.IntN(3) == 0 && len(x.alive) < 3:
+			x.starts()
+		case x.rand.IntN(2) == 0:
+			x.ends(true)
+		case x.rand.IntN(2) == 0:
+			x.ends(false)
+		}
+	}
+	if len(x.alive) == 0 {
+		x.starts()
+	}
+	at(end + 8*time.Minute)
+	for _, w := range x.alive {
+		x.hear(w)
+	}
+	for _, link := range x.links {
+		link.Mend()
+	}
+}
+
+// Whatever ends, each slot of a job is begun, or somebody says why it isn't; and none is said to be missed that was begun, or is run
+// late.
+func TestEachSlotIsBegunOrTold(t *testing.T) {
+	seeds := 20
+	if testing.Short() {
+		seeds = 8
+	}
+	for seed := range seeds {
+		bubble(t, fmt.Sprint(seed), func(t *testing.T) {
+			r := rand.New(rand.NewPCG(uint64(seed), 7))
+			x := &random{t: t, rand: r, ledger: memory.New(memory.Options{}), began: map[time.Duration][]time.Duration{}, told: map[time.Duration][]word{}}
+			x.job.CatchUp = []workerlease.CatchUp{workerlease.CatchUpNone, workerlease.CatchUpNone, workerlease.CatchUpNewest}[r.IntN(3)]
+			x.job.Overrun, x.job.MaxAttempts = workerlease.OverrunPolicy(r.IntN(2)), r.IntN(3)
+			x.parts = []time.Duration{0, 30 * time.Second}[r.IntN(2)]
+			x.lives()
+			for slot := time.Duration(0); slot < 16*time.Minute; slot += time.Minute {
+				wrong := ""
+				if len(x.began[slot])+len(x.told[slot]) == 0 {
+					wrong = "it was not begun, and nobody says why"
+				}
+				for _, y := range x.told[slot] {
+					if y.missed && len(x.began[slot]) > 0 && (x.began[slot][0] < y.at || x.job.CatchUp != workerlease.CatchUpNone) {
+						wrong = fmt.Sprintf("begun at %v, and %s", x.began[slot][0], y.text)
+					}
+				}
+				if wrong != "" {
+					t.Errorf("slot %v of %+v: %s\n%s", slot, x.job, wrong, strings.Join(x.log, "\n"))
+				}
+			}
+		})
+	}
+}
