@@ -129,6 +129,9 @@ func RandomExtended(seed int64) Options {
 				catch = workerlease.CatchUpNewest
 			}
 			w.Job = &workerlease.Job{MaxAttempts: most, CatchUp: catch, StartWithin: w.LeaseInterval, Overrun: workerlease.Stop}
+			if stay && w.LeaseInterval >= 24*time.Hour {
+				w.Job.CatchUpWithin = 2 * w.LeaseInterval // The default is less than it may begin late.
+			}
 			return w
 		}
 		w.Continuous = kind != 1
