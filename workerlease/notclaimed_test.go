@@ -3,6 +3,8 @@ package workerlease_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -90,4 +92,47 @@ func TestAClaimThatIsCutIsAFailedAttempt(t *testing.T) {
 			t.Errorf("the ledger doesn't tell it: %+v", newest(t, ledger))
 		}
 	})
+}
+
+// Work that is told to end in time for the end of its lease was cut by that, also if it ends before.
+func TestAClaimIsToldWhyItsWorkEndedEarly(t *testing.T) {
+	cut := func(cause error) error { return fmt.Errorf("%w: signal 15", cause) }
+	for name, test := range map[string]struct {
+		job   *workerlease.Job
+		err   error
+		ended bool
+		want  store.Cause
+	}{
+		"a job at the end of its slot":     {&workerlease.Job{Overrun: workerlease.Stop}, cut(workerlease.ErrLeaseExpired), false, store.SlotEnded},
+		"a job that is stopped":            {&workerlease.Job{}, cut(workerlease.ErrStopped), false, store.Stopped},
+		"a job that fails":                 {&workerlease.Job{}, errWork, false, ""},
+		"other work":                       {nil, cut(workerlease.ErrLeaseExpired), false, store.SlotEnded},
+		"other work whose lease has ended": {nil, errWork, true, store.SlotEnded},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			ledger := memory.New(memory.Options{})
+			o := named("a", 0)
+			o.Job = test.job
+			at(9*time.Minute + 55*time.Second)
+			claim, err := workerlease.TryClaim(t.Context(), ledger.Handle(), o)
+			must(t, err)
+			_, _ = claim.RunIfHeld(t.Context(), func(ctx context.Context, _ workerlease.Lease) error {
+				if test.ended {
+					<-ctx.Done()
+				}
+				claim.Fail(test.err)
+				return nil
+			})
+			must(t, claim.Release(t.Context()))
+			var told []store.Cause
+			for _, r := range records(t, ledger) {
+				if o, ok := r.Outcome(); ok && o.Result == store.Failed {
+					told = append(told, o.Cause)
+				}
+			}
+			if !slices.Equal(told, []store.Cause{test.want}) {
+				t.Errorf("the ledger tells of failures by %q, want one by %q", told, test.want)
+			}
+		})
+	}
 }

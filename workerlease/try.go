@@ -79,25 +79,30 @@ func (c *Claim) Release(ctx context.Context) error {
 	return c.w.StopLeasing(ctx)
 }
 
-// Fail reports that the work of the slot has failed, as Lease.FailedWith does. With Options.Job that is a failed
-// attempt, also if the lease has ended, with the cause of that. Call it before the work returns from RunIfHeld, or
-// before Release.
+// Fail reports that the work of the slot has failed, as Lease.FailedWith does, also if the lease has ended: then with the
+// cause of that. An error that wraps ErrLeaseExpired or ErrStopped says of work that was told to end in time that this is the
+// cause. With Options.Job it is a failed attempt. Call it before the work returns from RunIfHeld, or before Release.
 func (c *Claim) Fail(err error) {
-	switch {
-	case !c.got():
-		return
-	case c.w.options.Job == nil:
-		c.Lease.FailedWith(err)
+	if !c.got() {
 		return
 	}
 	w, l, claim, work := c.w, c.Lease, c.Lease.active.term.Load().Claim, c.Lease.work(err, 0)
-	a := arrival{event: machine.Faltered{Claim: claim, Work: work}}
-	if c.ctx.Err() != nil {
-		work.Cause = w.cause(l, context.Cause(c.ctx))
+	a := arrival{}
+	switch cause := context.Cause(c.ctx); {
+	case cause != nil:
+		work.Cause = w.cause(l, cause)
 		a.event = machine.Worked{Claim: claim, Failed: true, Work: work}
+	case errors.Is(err, ErrLeaseExpired), errors.Is(err, ErrStopped):
+		work.Cause = w.cause(l, err)
+		fallthrough
+	default:
+		a.event = machine.Faltered{Claim: claim, Work: work}
 	}
 	most := w.options.job().MaxAttempts
 	a.observed = []event.Event{event.TaskFailed{Worker: w.label(), Lease: l.plain(), Err: err, Cause: work.Cause, GivenUp: most > 0 && l.Attempt >= most}}
+	if w.options.Job == nil {
+		a.observed = []event.Event{event.Faltered{Worker: w.label(), Lease: l.plain(), Err: err}}
+	}
 	w.post(a)
 }
 

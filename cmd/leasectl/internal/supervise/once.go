@@ -50,11 +50,8 @@ func Once(ctx context.Context, ledger store.Ledger, t workerlease.Timing, c Comm
 		return 0, nil, kept
 	}
 	seen.forget()
-	switch started := e.Reason != 0; {
-	case e.succeeded() || t.Options.Job != nil && started && e.ExitCode() == 0:
+	if e.succeeded() || t.Options.Job != nil && e.Reason != 0 && e.ExitCode() == 0 {
 		seen.Observe(e.success(claim.Lease))
-	case started && e.cut() && e.ExitCode() != 0 && t.Options.Job == nil: // Of a job the claim says so.
-		seen.Observe(e.cutShort(claim.Lease))
 	}
 	code, err = work.giveBack(ctx, claim, e, held)
 	last := seen.last()
@@ -165,8 +162,8 @@ func (j *job) underClaim(ctx context.Context, claim *workerlease.Claim) (e endin
 				e = j.under(ctx, &l)
 				// What was told to end is over, also if the lease goes on after all.
 				if started := e.Reason != 0; e.held || started || !e.cut() || !j.extends() || !j.timeAgain(ctx, &l, e) {
-					if !e.held && (e.failed() || j.Options.Job != nil && started && e.ExitCode() != 0) {
-						claim.Fail(e.failure())
+					if !e.held && (e.failed() || started && e.ExitCode() != 0 && (e.cut() || j.Options.Job != nil)) {
+						claim.Fail(e.failureBy(context.Cause(ctx)))
 					}
 					return nil
 				}
@@ -282,11 +279,6 @@ func (s *sightings) cost() workerlease.Charges {
 // success is the event of a command that has succeeded under a claim.
 func (e ending) success(l workerlease.Lease) event.Event {
 	return event.TaskSucceeded{Worker: event.Worker{WorkerType: l.WorkerType, InstanceID: l.InstanceID}, Took: e.took, Lease: eventLease(l)}
-}
-
-// cutShort is the event of a command that the end of its lease has cut short. No next slot makes up for it.
-func (e ending) cutShort(l workerlease.Lease) event.Event {
-	return event.Faltered{Worker: event.Worker{WorkerType: l.WorkerType, InstanceID: l.InstanceID}, Lease: eventLease(l), Err: e.failure()}
 }
 
 // eventLease is a lease as events have it.

@@ -2,6 +2,7 @@ package supervise
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/testutil/procs"
 	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/slots"
+	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease"
 	"github.com/slotlease/slotlease/workerlease/event"
 )
@@ -22,11 +24,13 @@ func TestTheRunOfOnceThatIsCutHasFailed(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		command string
+		job     *workerlease.Job
 		code    int
 		failed  bool
 	}{
-		"a command":              {"exec sleep 60", 143, true},
-		"one that ends in order": {"trap 'exit 0' TERM; sleep 60 & wait", 0, false},
+		"a command":              {"exec sleep 60", nil, 143, true},
+		"a job":                  {"exec sleep 60", &workerlease.Job{Overrun: workerlease.Stop}, 143, true},
+		"one that ends in order": {"trap 'exit 0' TERM; sleep 60 & wait", nil, 0, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -34,7 +38,7 @@ func TestTheRunOfOnceThatIsCutHasFailed(t *testing.T) {
 				inner, _ := linked(t, nil)
 				const every = 4 * time.Second // from now on; 1970-01-05 is whole ones after the beginning of Unix time
 				now := time.Duration(time.Now().UnixMilli()) * time.Millisecond % every
-				o := workerlease.Options{WorkerType: "t", InstanceID: "a", Schedule: slots.Must(slots.EveryFrom(every, now))}
+				o := workerlease.Options{WorkerType: "t", InstanceID: "a", Schedule: slots.Must(slots.EveryFrom(every, now)), Job: c.job}
 				timing, err := o.Timing()
 				if err != nil {
 					t.Fatal(err)
@@ -45,7 +49,10 @@ func TestTheRunOfOnceThatIsCutHasFailed(t *testing.T) {
 					Name: "/bin/sh", Args: []string{"-c", c.command}, Stdout: os.Stderr, Stderr: os.Stderr, Grace: 200 * time.Millisecond,
 					Log: runlog.New(runlog.Options{To: log, Level: zapcore.WarnLevel, Once: true}),
 					Observer: event.ObserverFunc(func(e event.Event) {
-						if f, ok := e.(event.Faltered); ok {
+						switch f := e.(type) {
+						case event.Faltered:
+							failures = append(failures, f.Err)
+						case event.TaskFailed:
 							failures = append(failures, f.Err)
 						}
 					}),
@@ -61,6 +68,17 @@ func TestTheRunOfOnceThatIsCutHasFailed(t *testing.T) {
 				}
 				if warned := strings.Contains(log.String(), "command: signal 15 (terminated), stopped at the deadline"); warned != c.failed {
 					t.Errorf("the log is %q, want a warning: %v", log, c.failed)
+				}
+				records, _, err := inner.Tail(t.Context(), "t", 10)
+				if err != nil {
+					t.Fatal(err)
+				}
+				told := slices.ContainsFunc(records, func(r store.Record) bool {
+					o, is := r.Outcome()
+					return is && o.Cause == store.SlotEnded && o.ExitCode == c.code
+				})
+				if told != c.failed {
+					t.Errorf("the records are %+v, want that the run was cut: %v", records, c.failed)
 				}
 				return false
 			}) {

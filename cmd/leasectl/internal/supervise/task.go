@@ -34,6 +34,26 @@ func (e ending) failure() error {
 	return ranError{failedError{e.Status}, e.took}
 }
 
+// cutError is the failure of a command that was told to end, and why.
+type cutError struct {
+	error
+
+	by error
+}
+
+func (e cutError) Unwrap() []error { return []error{e.error, e.by} }
+
+// failureBy is failure, and that the command was told to end before it had: by the end of its lease, unless that ended early.
+func (e ending) failureBy(early error) error {
+	switch {
+	case e.Reason == guard.Exited || e.Reason == 0:
+		return e.failure()
+	case early == nil:
+		early = workerlease.ErrLeaseExpired
+	}
+	return cutError{e.failure(), early}
+}
+
 // errExtendedLate is the error of a command that was told to end although its lease
 // goes on.
 var errExtendedLate = errors.New("told to end, because the lease was extended late")
