@@ -60,7 +60,8 @@ type Report struct {
 	State      State  `json:"state"`
 	// Reason is why it is in its state, in one line.
 	Reason string `json:"reason"`
-	// Holds says that this worker holds the lease, and Holder who does; empty if nobody is known to.
+	// Holds says that this worker holds the lease, and Holder who does; empty if nobody is known to, as by one that is
+	// Unhealthy and doesn't hold it itself: who did when it last looked may have lost it.
 	Holds  bool   `json:"holds"`
 	Holder string `json:"holder,omitzero"`
 }
@@ -77,6 +78,9 @@ func Of(w Worker) Report {
 	switch {
 	case !s.Healthy():
 		r.State, r.Reason = Unhealthy, unhealthy(s)
+		if !s.Holding {
+			r.Holder = ""
+		}
 	case s.Holding:
 		r.Reason = "holds the slot " + s.Lease.Slot.String()
 	case r.Holder != "":

@@ -73,6 +73,9 @@ func TestProbesSayHowAWorkerIs(t *testing.T) {
 			if code, s, why := probed(t, health.Ready(w)); code != ready || s != state || !strings.Contains(why, reason) {
 				t.Errorf("readiness: %d, %s: %s, want %d, %s: … %s", code, s, why, ready, state, reason)
 			}
+			if r := health.Of(w); r.State == health.Unhealthy && r.Holder != "" {
+				t.Errorf("%s: it says that %s holds the lease, and can't tell", reason, r.Holder)
+			}
 		}
 		const ok, down = http.StatusOK, http.StatusServiceUnavailable
 		check(time.Second, a, ok, ok, "degraded", "knows of no holder")

@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -52,8 +53,14 @@ func (c *crew) take(ctx context.Context, l *charges.Ledger) error {
 	if c.workers, err = workerlease.NewClient(l, workerlease.ClientOptions{}).Candidates(ctx, c.workerType); err != nil {
 		return err
 	}
-	if err := c.findHolders(ctx, l); err != nil || c.workerType == "" || len(c.workers) > 0 {
+	if err := c.findHolders(ctx, l); err != nil {
 		return err
+	}
+	for i := range c.workers {
+		c.workers[i].Missed = c.missed(c.workers[i])
+	}
+	if c.workerType == "" || len(c.workers) > 0 {
+		return nil
 	}
 	return CheckType(ctx, l, c.workerType)
 }
@@ -87,14 +94,29 @@ func (c *crew) findHolders(ctx context.Context, l store.Ledger) error {
 	return nil
 }
 
+// missed is why a worker did not get its newest slot, as it says. Who had that then may have died since, or lost it.
+func (c *crew) missed(w workerlease.Candidate) string {
+	const has = " has it"
+	name, priority, had := strings.Cut(w.Missed, has)
+	there := func(h workerlease.Candidate) bool {
+		return h.WorkerType == w.WorkerType && h.Standing == workerlease.Holds && name == cmp.Or(h.Group, h.InstanceID)
+	}
+	absent := func(r store.Record) bool {
+		return r.WorkerType == w.WorkerType && name == cmp.Or(r.Group, r.InstanceID)
+	}
+	switch {
+	case w.Holds:
+		return "" // It has won a slot since it wrote that.
+	case !had || slices.ContainsFunc(c.workers, there) || slices.ContainsFunc(c.absent, absent):
+		return w.Missed
+	}
+	return name + " had it" + priority
+}
+
 // absentText names the holders that aren't in the roster.
 func (c crew) absentText() (text string) {
 	for _, r := range c.absent {
-		holder := r.InstanceID
-		if r.Group != "" {
-			holder = r.Group
-		}
-		text += "\n" + display.Line(fmt.Sprintf("%s holds %s, and isn't in the roster", display.Clip(holder, mostColumns), r.WorkerType)) + "\n"
+		text += "\n" + display.Line(fmt.Sprintf("%s holds %s, and isn't in the roster", display.Clip(cmp.Or(r.Group, r.InstanceID), mostColumns), r.WorkerType)) + "\n"
 	}
 	return text
 }
@@ -143,7 +165,7 @@ func noteOfWorker(w workerlease.Candidate, at time.Time) string {
 		failed += ", goes last until " + timeStyle{whole: true}.text(w.StepsBackUntil, at)
 	}
 	add(strings.TrimPrefix(failed, ", "))
-	if !w.Holds && w.Present {
+	if w.Present {
 		add(w.Missed)
 	}
 	for _, name := range sortedLabels(w.Labels) {

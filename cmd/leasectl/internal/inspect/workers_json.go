@@ -57,9 +57,6 @@ func (c crew) json() any { return c.data() }
 func (c crew) data() Crew {
 	out := Crew{StoreTime: store.Format(c.at), Store: c.store, Workers: []Worker{}, Warning: c.warning, Units: charges.ToJSON(c.charges)}
 	for _, each := range c.workers {
-		if each.Holds {
-			each.Missed = "" // It has won a slot since it wrote that.
-		}
 		out.Workers = append(out.Workers, Worker{
 			WorkerType: each.WorkerType, InstanceID: each.InstanceID, Group: each.Group, State: string(each.Standing), Holds: each.Holds, Present: each.Present,
 			Eligible: each.Ineligible == "", Ineligible: each.Ineligible, Score: each.Score, Priority: each.Priority, Effective: each.Effective, Why: each.Why,

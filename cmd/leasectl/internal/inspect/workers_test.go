@@ -124,6 +124,33 @@ func TestWhoHoldsHasNotMissedItsNewestSlot(t *testing.T) {
 	}
 }
 
+// Who had the slot when a standby wrote that may have died, or lost it, since.
+func TestAStandbySaysWhoHasTheSlotWhileThatIsTrue(t *testing.T) {
+	for want, change := range map[string]func(l *memory.Ledger, holder *store.Presence){
+		"worker-b has it, with priority 0": func(*memory.Ledger, *store.Presence) {},
+		"worker-b had it, with priority 0": func(_ *memory.Ledger, holder *store.Presence) { holder.Next = holder.Next.Add(-time.Hour) },
+		"worker-b had it, with priority 0 ": func(l *memory.Ledger, _ *store.Presence) {
+			l.Put(recordtest.Release(recordtest.Grant(1, 8, "worker-b"), 2, recordtest.Minutes(42)))
+		},
+	} {
+		l := attended(t)
+		all, err := l.Presences(t.Context(), "export")
+		if err != nil {
+			t.Fatal(err)
+		}
+		change(l, &all[1])
+		if err := l.Attend(t.Context(), all[1:2]); err != nil {
+			t.Fatal(err)
+		}
+		for _, asJSON := range []bool{false, true} {
+			text, err := crewOf(t, l, Options{WorkerType: "export", JSON: asJSON})
+			if want := strings.TrimSpace(want); err != nil || strings.Count(text, want) < 2 || strings.Count(text, " it, with") != strings.Count(text, want) {
+				t.Errorf("inspect workers, as JSON: %v, is %s, %v, want %q of all", asJSON, text, err, want)
+			}
+		}
+	}
+}
+
 func TestInspectWorkersNeedsARoster(t *testing.T) {
 	_, err := crewOf(t, struct{ store.Ledger }{memory.New(memory.Options{})}, Options{})
 	if err == nil || !strings.Contains(err.Error(), "keeps no roster") {

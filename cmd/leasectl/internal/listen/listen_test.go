@@ -226,6 +226,12 @@ func TestStatusSaysWhatTheWorkerDoes(t *testing.T) {
 	if got := statusOf(t, s); got.Holds || got.Holder == nil || got.Holder.InstanceID != "b" || got.Holder.Token != now.Lease.Token {
 		t.Errorf("/status of a standby: %+v", got)
 	}
+	if err := a.StopLeasing(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := statusOf(t, s); got.Holder != nil {
+		t.Errorf("/status of a worker that has stopped: %+v, want no holder: it would not see a change", got)
+	}
 }
 
 // shows is a worker whose errors have a secret, and a control character.

@@ -116,7 +116,7 @@ func (s *Server) statusOf(w Worker) status {
 		l := now.Lease
 		out.Lease = &lease{*slotOf(l.Slot), store.Format(l.Expiry), l.Token, l.Attempt}
 	}
-	if h, ok := w.Holder(); ok {
+	if h, ok := w.Holder(); ok && report.Holder != "" {
 		out.Holder = &holder{h.InstanceID, h.Group, h.Priority, h.Token, store.Format(h.From), store.Format(h.Until)}
 	}
 	if at := now.StoreTime; !at.IsZero() {
