@@ -98,6 +98,7 @@ func answer(e explain.Explanation) (lines []string) {
 
 func TestExplain(t *testing.T) {
 	a, b := grant(1, 1, "a"), grant(2, 2, "a") // 12:05 and 12:10
+	cut := change(a, func(r *store.Record) { r.WindowEnd = minutes(7) })
 	pause, drain := order(store.OrderPause, "", 4, 30), order(store.OrderDrain, "vm-b", 4, 30)
 	for name, test := range map[string]struct {
 		at, now float64
@@ -138,7 +139,19 @@ func TestExplain(t *testing.T) {
 		"its clock":                      {11, 11, []store.Record{b, a}, []store.Presence{worker("b", func(p *store.Presence) { p.Uncertainty = 3 * time.Minute })}, []string{"12:10 now a", "a had", "b clockUnfit"}},
 		"absent":                         {11, 11, []store.Record{b, a}, []store.Presence{worker("b", func(p *store.Presence) { p.Seen, p.Next = minutes(2), minutes(7) })}, []string{"12:10 now a", "a had", "b absent"}},
 		"died, perhaps before":           {11, 14, []store.Record{b, a}, []store.Presence{worker("b", func(p *store.Presence) { p.Seen, p.Next = minutes(9), minutes(13) })}, []string{"12:10 now a", "a had", "b absent?"}},
-		"began later":                    {11, 11, []store.Record{b, a}, []store.Presence{worker("b", func(p *store.Presence) { p.Since = minutes(10.5) })}, []string{"12:10 now a", "a had", "b notStarted"}},
+		"died in its lease before": {
+			11, 11,
+			[]store.Record{grant(2, 2, "b"), cut},
+			[]store.Presence{worker("a", func(p *store.Presence) { p.Effective, p.Seen = 0, minutes(6) })},
+			[]string{"12:10 now b", "a absent", "b had"},
+		},
+		"died in its lease, and came again": {
+			11, 11,
+			[]store.Record{grant(2, 2, "b"), cut},
+			[]store.Presence{worker("a", func(p *store.Presence) { p.Effective, p.Seen = 0, minutes(9) })},
+			[]string{"12:10 now b", "a samePriority", "b had"},
+		},
+		"began later": {11, 11, []store.Record{b, a}, []store.Presence{worker("b", func(p *store.Presence) { p.Since = minutes(10.5) })}, []string{"12:10 now a", "a had", "b notStarted"}},
 		"joined in mid-slot": {
 			11, 11,
 			[]store.Record{b, a},

@@ -19,7 +19,8 @@ const (
 	NotEligible Reason = "notEligible"
 	// ClockUnfit: it knew store time too inexactly for a slot, or its clock jumped.
 	ClockUnfit Reason = "clockUnfit"
-	// Absent: it had not been seen when it should have been. It died, or couldn't reach the store.
+	// Absent: it had not been seen when it should have been, or since its lease ended without a word. It died, or couldn't reach the
+	// store.
 	Absent Reason = "absent"
 	// Stopped: it had stopped.
 	Stopped Reason = "stopped"

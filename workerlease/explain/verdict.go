@@ -31,6 +31,8 @@ type Verdict struct {
 	Order *store.Order
 	// Term is what the worker had of the slot, or nil.
 	Term *history.Entry
+	// Silent is when a lease that the worker had before the slot ended without a word; zero if it was seen since, or had none.
+	Silent time.Time
 	// Before says, for SamePriority, that the worker that had the slot had the one before, too.
 	Before bool
 }
@@ -64,6 +66,7 @@ func (x *asked) judge(p store.Presence) Verdict {
 			return v
 		}
 	}
+	v.Silent = x.silent(p)
 	c := x.candidate(p)
 	for _, look := range []func(*Verdict) bool{c.absent, c.says, c.kept, c.unheld, c.lost} {
 		if look(&v) {
@@ -71,6 +74,21 @@ func (x *asked) judge(p store.Presence) Verdict {
 		}
 	}
 	return v
+}
+
+// silent is Verdict.Silent.
+func (x *asked) silent(p store.Presence) time.Time {
+	for _, e := range slices.Backward(x.rows) {
+		had := e.Record.Kind == store.KindGrant && e.State != history.Skipped && e.Slot.Start.Before(x.e.Slot.Start)
+		if !had || p.Group != "" || !isOf(e.Record, p) { // Of a group, others go on.
+			continue
+		}
+		if e.Silent() && !p.Seen.After(e.Window.End) {
+			return e.Window.End
+		}
+		break
+	}
+	return time.Time{}
 }
 
 // candidate is a worker that didn't have the slot, and what is known of it. Its methods look at one thing each, and
@@ -112,6 +130,8 @@ func (c *candidate) absent(v *Verdict) bool {
 		return v.settle(Absent, true, "")
 	case c.e.Skipped != nil:
 		return v.settle(StillRunning, true, "")
+	case !v.Silent.IsZero() && !c.about:
+		return v.settle(Absent, true, "")
 	}
 	return false
 }

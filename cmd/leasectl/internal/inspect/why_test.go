@@ -380,6 +380,7 @@ func TestHowALeaseEndedIsToldByWhatIsKnown(t *testing.T) {
 	}
 	for at, want := range map[string]string{
 		"12:21": "It had the slot. It was last seen at 12:22:30Z, and should have been seen again by 12:27:30Z: it may have died in it, or have lost the store.",
+		"12:31": "It was absent: it was last seen at 12:22:30Z, and its lease ended without a word at 12:27:00Z. It died, or couldn't reach the store.",
 		"12:26": "Its lease ended at 12:27:00Z: it had not extended it. Its worker fell silent: it died, stood still, or couldn't reach the store.",
 	} {
 		got, err := whyOf(t, l, "", at, "worker-d")

@@ -58,7 +58,7 @@ func (a answer) reason(v explain.Verdict) string {
 	case explain.ClockUnfit:
 		return a.clockUnfit(v)
 	case explain.Absent:
-		return fmt.Sprintf("It %s absent: it was last seen at %s, and should have been seen again by %s. It died, or couldn't reach the store.", is, a.second(p.Seen), a.second(p.Next))
+		return fmt.Sprintf("It %s absent: it was last seen at %s, and %s. It died, or couldn't reach the store.", is, a.second(p.Seen), a.unseen(v))
 	case explain.Stopped:
 		return fmt.Sprintf("It had stopped at %s.", a.second(p.Seen))
 	case explain.NotStarted:
@@ -170,10 +170,26 @@ func (a answer) had(v explain.Verdict) string {
 		text += fmt.Sprintf(" It is absent: it was last seen at %s, and should have been seen again by %s. It died, or can't reach the store."+
 			" If it died, leasectl release --force ends its lease, which otherwise lasts until %s.", a.second(p.Seen), a.second(p.Next), a.clock(v.Term.Window.End))
 	}
-	if p := v.Presence; have == "had" && v.InRoster && v.Group == "" && v.Standing == workerlease.Gone && v.Term.State == history.Expired && p.Seen.Before(v.Term.Window.End) {
-		text += fmt.Sprintf(" It was last seen at %s, and should have been seen again by %s: it may have died in it, or have lost the store.", a.second(p.Seen), a.second(p.Next))
+	if p := v.Presence; have == "had" && v.InRoster && v.Group == "" && v.Standing == workerlease.Gone && (v.Term.State == history.Expired || v.Term.Silent()) && p.Seen.Before(v.Term.Window.End) {
+		text += fmt.Sprintf(" It was last seen at %s, and %s: it may have died in it, or have lost the store.", a.second(p.Seen), a.unseen(v))
 	}
 	return text
+}
+
+// unseen says what shows that a worker has not been seen since its newest word: its next one may not be due yet.
+func (a answer) unseen(v explain.Verdict) string {
+	ended := v.Silent
+	if v.Term != nil && v.Term.Silent() {
+		ended = v.Term.Window.End
+	}
+	switch p := v.Presence; {
+	case !ended.IsZero():
+		return "its lease ended without a word at " + a.clock(ended)
+	case !p.Next.Before(a.at):
+		return "not since"
+	default:
+		return "should have been seen again by " + a.second(p.Next)
+	}
 }
 
 // noIdea says that it isn't known why a worker didn't get the slot, and what else is.
