@@ -48,6 +48,8 @@ type Explanation struct {
 	Holder *history.Entry
 	// Skipped is set if nobody began the slot, because the job still ran for an earlier one.
 	Skipped *history.Entry
+	// Ran is what that job had of its own slot, if Skipped is set and it was read; else nil.
+	Ran *history.Entry
 	// Done says that the work of the slot is recorded as done, and Failed that it failed.
 	Done, Failed bool
 	// Nobody has the reasons why nobody had the slot, the surest first; nil if somebody had a part of

@@ -141,12 +141,26 @@ func (x *asked) findTerms() {
 			e.Gap, e.GapSlots = row.Slot, 1
 		}
 	}
+	x.findRan()
 	x.findHolder()
 	if e.GapSlots == 0 || len(e.Terms) > 0 {
 		e.Gap, e.GapSlots = slots.Slot{}, 0
 		return
 	}
 	x.growGap()
+}
+
+// findRan finds what the job that kept others from the slot had of its own.
+func (x *asked) findRan() {
+	s := x.e.Skipped
+	if s == nil {
+		return
+	}
+	for i, row := range x.rows {
+		if row.State != history.Skipped && row.Slot == s.RunsFor && row.Record.Claim == s.Record.Claim {
+			x.e.Ran = &x.rows[i]
+		}
+	}
 }
 
 // findLost finds what the store has lost of the slot. Of a term whose start isn't known only its end is.

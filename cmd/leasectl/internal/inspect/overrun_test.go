@@ -110,6 +110,39 @@ func TestWhySaysWhyASlotWasSkippedOrLate(t *testing.T) {
 	golden.Compare(t, "ordinary-why.text", all.String())
 }
 
+// Who dies in a run that has outlasted its slot is told dead, and which slots it kept from others, wherever one looks.
+func TestADeathBeyondTheSlotIsToldEverywhere(t *testing.T) {
+	a := attempt(1, 0, "a", 1, 0, 5)
+	l := recorded(t, 21, a, recordtest.Part(2, a, 5, 10), recordtest.Part(3, a, 10, 13))
+	to := storeuri.Target{Scheme: "sqlite", Shown: "sqlite:leases.db"}
+	o := Options{WorkerType: "export", Last: 20, Timeout: time.Minute}
+	for name, test := range map[string]struct {
+		show func(s Screen) error
+		want []string
+	}{
+		"slots": {func(s Screen) error { return showLedger(t.Context(), to, l, o, s) }, []string{"failed its worker died, 8m0s longer", "12:05:00Z 12:10:00Z a 0 1772452800000 - skipped", "12:10:00Z 12:15:00Z a 0 1772452800000 - skipped", "12:15:00Z 12:20:00Z - - - - missed"}},
+		"status": {func(s Screen) error {
+			return showStatus(t.Context(), to, l, Options{JSON: true, Timeout: time.Minute}, s)
+		}, []string{
+			"the slot from 12:00:00Z failed: its worker died",
+		}},
+		"why": {func(s Screen) error {
+			return showWhy(t.Context(), to, l, o, Question{At: Moment{instant: recordtest.Minutes(11)}}, s)
+		}, []string{"still ran the job of the slot from 12:00:00Z, since 12:00:00Z. Its worker died in it, without a word: its lease ended at 12:13:00Z."}},
+	} {
+		var out bytes.Buffer
+		if err := test.show(Screen{Writer: &out}); err != nil {
+			t.Fatal(err)
+		}
+		text := strings.Join(strings.Fields(out.String()), " ")
+		for _, want := range test.want {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s: %s, want %q", name, out.String(), want)
+			}
+		}
+	}
+}
+
 // A store that stands still just as a run is recorded has another worker take it for dead: it is done, whichever of the two records
 // comes first.
 func TestARunThatIsDoneIsNotGivenUp(t *testing.T) {

@@ -120,8 +120,11 @@ func (t *typeStatus) warnOfSlots(now time.Time) {
 	case t.overdue(now) > 0:
 		t.warn("no success since the slot that ended at %s, for longer than the schedule allows", second.text(t.doneUntil, now))
 	}
-	if e := t.givenUp(); e.State != "" && e.Slot != t.last.Slot {
+	if e := t.undone(func(e history.Entry) bool { return e.Outcome.GivenUp }); e.State != "" && e.Slot != t.last.Slot {
 		t.warn("the slot from %s was given up%s", second.text(e.Slot.Start, now), strings.Replace(outcomeOf(e), ", given up", "", 1))
+	}
+	if e := t.undone(func(e history.Entry) bool { return e.Cause == store.WorkerDied }); e.State != "" && e.Slot != t.last.Slot && !e.Outcome.GivenUp {
+		t.warn("the slot from %s failed%s", second.text(e.Slot.Start, now), outcomeOf(e))
 	}
 	if n := t.skipped(); n > 1 {
 		t.warn("%d slots in a row were skipped: its job takes longer than they last", n)
@@ -142,13 +145,13 @@ func (t typeStatus) skipped() (n int) {
 	return n
 }
 
-// givenUp is the newest slot that was given up since the last one that was done; its State is empty if there is none.
-func (t typeStatus) givenUp() history.Entry {
+// undone is the newest slot of a kind that failed since the last one that was done; its State is empty if there is none.
+func (t typeStatus) undone(is func(history.Entry) bool) history.Entry {
 	for _, e := range slices.Backward(t.rows) {
 		if e.State == history.Done {
 			break
 		}
-		if e.State == history.Failed && e.Outcome.GivenUp {
+		if e.State == history.Failed && is(e) {
 			return e
 		}
 	}

@@ -320,7 +320,11 @@ func (a answer) cause(c explain.Cause) string {
 	case explain.Paused:
 		return "The worker type " + a.isBy(*c.Order) + " " + a.order(*c.Order) + "."
 	case explain.StillRunning:
-		return a.running(*a.Skipped)
+		text := a.running(*a.Skipped)
+		if r := a.Ran; r != nil && r.Cause == store.WorkerDied {
+			text += fmt.Sprintf(" Its worker died in it, without a word: its lease ended at %s.", a.clock(r.Window.End))
+		}
+		return text
 	case explain.Poisoned:
 		if c.Record.Seq != 0 {
 			text := fmt.Sprintf("Record %d kept workers from claiming: %s.", c.Record.Seq, c.Detail)
