@@ -205,7 +205,7 @@ func statusOf(workerType string, records []store.Record, now time.Time) typeStat
 			case e.Holds(now):
 			case s.holder.State != "" && e.Record.Token == s.holder.Record.Token && e.State != history.Skipped:
 				s.since = e.Window.Start // Its lease goes on over several slots.
-			case s.last.State == "":
+			case s.last.State == "" && isOver(e, now):
 				s.last = e
 			}
 		}
@@ -223,6 +223,14 @@ func statusOf(workerType string, records []store.Record, now time.Time) typeStat
 		s.note = s.condition(rows, records[0])
 	}
 	return s
+}
+
+// isOver reports that a slot, or what was had of it, is over. Nothing ran under one that was skipped, or given back before it
+// began: that slot lasts to its end.
+func isOver(e history.Entry, now time.Time) bool {
+	unbegun := e.Unbegun || !e.ReleasedAt.After(e.Window.Start.Add(time.Millisecond))
+	never := e.State == history.Skipped || e.State == history.Released && unbegun
+	return !never || !now.Before(e.Slot.End)
 }
 
 // condition is what of the newest records matters most, in words. The note of a holder stays.
@@ -272,47 +280,6 @@ func scheduleIn(crew []store.Presence) string {
 		}
 	}
 	return ""
-}
-
-// OrdersIn are the orders of operators in force, by the newest record that can be obeyed.
-func OrdersIn(records []store.Record, now time.Time) []store.Order {
-	for _, r := range records {
-		if r.CheckEnvelope() == nil {
-			return r.OrdersAt(now)
-		}
-	}
-	return nil
-}
-
-// isSpent reports that an order asks for the release of a lease that is over.
-func (t typeStatus) isSpent(o store.Order) bool {
-	return o.Kind == store.OrderRelease && (t.holder.State == "" || o.Target != t.holder.Record.Claim)
-}
-
-// orderNote says which orders are in force: what matters most first, since a note is clipped.
-func (t typeStatus) orderNote() string {
-	var words []string
-	matters := func(o store.Order) int {
-		switch role, _ := o.Move(); {
-		case role != "":
-			return 0
-		case o.Kind != store.OrderTrigger: // A trigger waits for the end of a pause.
-			return 1
-		}
-		return 2
-	}
-	for _, o := range slices.SortedStableFunc(slices.Values(t.orders), func(a, b store.Order) int { return matters(a) - matters(b) }) {
-		if matters(o) == 0 {
-			words = append(words, o.Why)
-			continue
-		}
-		text := o.String()
-		if h := t.holder; o.Kind == store.OrderTrigger && h.Record.Triggered() && h.Record.SlotStart.Equal(o.At) && h.State != history.Failed {
-			text = strings.Replace(text, "to begin before "+store.Format(o.Until), "under way since "+store.Format(h.Window.Start), 1)
-		}
-		words = append(words, text)
-	}
-	return strings.Join(words, "; ")
 }
 
 // holderOf names who has a slot.

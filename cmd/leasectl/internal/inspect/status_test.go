@@ -144,6 +144,31 @@ func TestStatusSaysWhyNobodyCanClaim(t *testing.T) {
 	}
 }
 
+// What never ran hides no slot that is over.
+func TestStatusShowsTheNewestSlotThatIsOver(t *testing.T) {
+	done := attempt(1, 0, "a", 1, 0, 5)
+	over := []store.Record{finished(2, done, 0, 1), done}
+	next := attempt(3, 1, "a", 1, 5, 10)
+	returned := append([]store.Record{recordtest.Release(next, 4, next.WindowStart.Add(time.Millisecond))}, append([]store.Record{next}, over...)...)
+	run := []store.Record{recordtest.Part(5, next, 15, 20), recordtest.Part(4, next, 10, 15), next}
+	for name, test := range map[string]struct {
+		records []store.Record
+		now     float64
+		want    string
+	}{
+		"released before it began":           {returned, 4.9, "12:00 done"},
+		"released before it began, in it":    {returned, 6, "12:00 done"},
+		"released before it began, and over": {returned, 10.5, "12:05 released"},
+		"a slot that is being skipped":       {slices.Concat(run[1:], over), 11, "12:00 done"},
+		"a slot that was skipped":            {slices.Concat(run, over), 16, "12:10 skipped"},
+	} {
+		s := statusOf("export", test.records, recordtest.Minutes(test.now))
+		if got := fmt.Sprintf("%s %s", s.last.Slot.Start.Format("15:04"), s.last.State); got != test.want {
+			t.Errorf("%s: the last slot is %q, want %q", name, got, test.want)
+		}
+	}
+}
+
 // A leader's lease began long before the newest records, which are all that is read.
 func TestStatusSaysSinceWhenALongLeaseIsHeld(t *testing.T) {
 	first := recordtest.Grant(1, 0, "a")
