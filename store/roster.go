@@ -114,8 +114,10 @@ type Presence struct {
 
 // JobTimes are when a worker begins and ends the runs of its job. Durations are in nanoseconds, cut to milliseconds.
 type JobTimes struct {
-	// StartWithin is how late after its start a slot may begin: the shortest one, if that differs.
+	// StartWithin is how late after its start a slot may begin: the shortest one, if that differs. See StartsWithin.
 	StartWithin time.Duration `json:"startWithin,omitzero"`
+	// StartDefault says that it is the default: a quarter of each slot, at most 1 h.
+	StartDefault bool `json:"startDefault,omitzero"`
 	// Overrun is what happens to a run at the end of its slot: finish, stop, or another word of a newer version.
 	Overrun string `json:"overrun,omitzero"`
 	// Timeout is the longest that a run may take; 0: there is no bound.
@@ -199,6 +201,14 @@ func (p *Presence) Check() error {
 		errs = append(errs, timeFaults(t.name, t.at)...)
 	}
 	return invalid(slices.DeleteFunc(errs, func(err error) bool { return err == nil }))
+}
+
+// StartsWithin is how late after its start a slot of a length may begin; 0: that isn't known.
+func (j JobTimes) StartsWithin(length time.Duration) time.Duration {
+	if j.StartDefault {
+		return min(length/4, time.Hour)
+	}
+	return min(length, j.StartWithin)
 }
 
 // faults are the reasons against the times of a job.

@@ -113,14 +113,20 @@ func TestTimingSaysTheTimesOfAJob(t *testing.T) {
 		length time.Duration
 		want   store.JobTimes
 	}{
-		"a minute":  {workerlease.Job{}, time.Minute, store.JobTimes{StartWithin: 15 * time.Second, Overrun: "finish", CatchUp: "none"}},
-		"a day":     {workerlease.Job{CatchUp: workerlease.CatchUpNewest}, day, store.JobTimes{StartWithin: time.Hour, Overrun: "finish", CatchUp: "newest", CatchUpWithin: day}},
-		"two weeks": {workerlease.Job{CatchUp: workerlease.CatchUpAll, Timeout: time.Hour}, 14 * day, store.JobTimes{StartWithin: time.Hour, Overrun: "finish", Timeout: time.Hour, CatchUp: "all", CatchUpWithin: 14 * day}},
+		"a minute":  {workerlease.Job{}, time.Minute, store.JobTimes{StartWithin: 15 * time.Second, StartDefault: true, Overrun: "finish", CatchUp: "none"}},
+		"a day":     {workerlease.Job{CatchUp: workerlease.CatchUpNewest}, day, store.JobTimes{StartWithin: time.Hour, StartDefault: true, Overrun: "finish", CatchUp: "newest", CatchUpWithin: day}},
+		"two weeks": {workerlease.Job{CatchUp: workerlease.CatchUpAll, Timeout: time.Hour}, 14 * day, store.JobTimes{StartWithin: time.Hour, StartDefault: true, Overrun: "finish", Timeout: time.Hour, CatchUp: "all", CatchUpWithin: 14 * day}},
 		"given":     {workerlease.Job{StartWithin: time.Minute, Overrun: workerlease.Stop, CatchUp: workerlease.CatchUpAll, CatchUpWithin: time.Hour}, day, store.JobTimes{StartWithin: time.Minute, Overrun: "stop", CatchUp: "all", CatchUpWithin: time.Hour}},
 	} {
 		timing, err := workerlease.Options{WorkerType: "job", LeaseInterval: c.length, Job: &c.job}.Timing()
 		must(t, err)
 		slot := timing.Options.Schedule.At(t0)
+		for length := range 4 {
+			other := slots.Slot{Start: slot.Start, End: slot.Start.Add(time.Duration(length+1) * c.length)}
+			if said := timing.JobTimes().StartsWithin(other.Length()); said != timing.StartWithin(other) {
+				t.Errorf("%s: it says that a slot of %v may begin within %v, want %v", name, other.Length(), said, timing.StartWithin(other))
+			}
+		}
 		if got := timing.JobTimes(); got == nil || *got != c.want || timing.StartWithin(slot) != c.want.StartWithin || timing.CatchUpWithin(slot) != c.want.CatchUpWithin {
 			t.Errorf("%s: the job's times are %+v, of its slot %v and %v, want %+v", name, got, timing.StartWithin(slot), timing.CatchUpWithin(slot), c.want)
 		}

@@ -108,7 +108,7 @@ func (a *app) showNext(l firings.List, n *nextFlags) error {
 		}
 		l.StartWithin, l.Job = t.StartWithin, t.JobTimes()
 	case j != nil:
-		l.StartWithin, l.Job = func(slots.Slot) time.Duration { return j.StartWithin }, j
+		l.StartWithin, l.Job = func(s slots.Slot) time.Duration { return j.StartsWithin(s.Length()) }, j
 	}
 	if n.asJSON {
 		return l.WriteJSON(a.shown)

@@ -190,10 +190,13 @@ func (t typeStatus) overdue(now time.Time) time.Duration {
 	if t.due.IsZero() || paused {
 		return 0
 	}
-	by := t.due.End
+	by, within := t.due.End, time.Duration(0)
+	if t.job != nil {
+		within = t.job.StartsWithin(t.due.Length())
+	}
 	switch {
-	case t.holder.State == "" && t.job != nil && t.job.StartWithin > 0:
-		by = t.due.Start.Add(min(t.due.Length(), t.job.StartWithin))
+	case t.holder.State == "" && within > 0:
+		by = t.due.Start.Add(within)
 	case t.holder.State != "" && (t.job == nil || t.job.Overrun != workerlease.Stop.String()):
 		by = t.mayEnd
 	}

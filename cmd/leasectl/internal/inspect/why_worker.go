@@ -214,7 +214,7 @@ func (a answer) notStarted(v explain.Verdict) string {
 		return fmt.Sprintf("It had not started when the slot was decided: it joined at %s, and found that %s.", a.second(p.Since), v.Detail)
 	}
 	if j := p.Job; j != nil && j.StartWithin > 0 {
-		if by := a.Slot.Start.Add(j.StartWithin); p.Since.After(by) {
+		if by := a.Slot.Start.Add(j.StartsWithin(a.Slot.Length())); p.Since.After(by) {
 			return fmt.Sprintf("It began at %s, too late for the slot from %s, whose job may begin until %s (--start-within).", a.second(p.Since), a.second(a.Slot.Start), a.second(by))
 		}
 	}
