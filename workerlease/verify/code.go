@@ -78,6 +78,7 @@ const (
 	checkClock  = "Compare the clocks of the store's servers, and raise the store's serverSkew if they may differ by so much."
 	setBack     = "Look at the store's clock: leasectl doctor. Workers supersede the record by themselves. If the clock was never ahead, find the program that wrote it."
 	lookAtSlots = "Look at leasectl inspect slots."
+	missedByJob = lookAtSlots + " A slot of a job is missed if no worker is there within its StartWithin: start more workers, let it begin later, or have CatchUp run it late."
 )
 
 // rule is what is known of a code.

@@ -3,6 +3,7 @@ package verify_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/slotlease/slotlease/internal/recordtest"
@@ -100,6 +101,9 @@ func TestRunsOutsideOfTheirSlotAreSound(t *testing.T) {
 		var got []string
 		for _, f := range report.Findings {
 			got = append(got, fmt.Sprint(f.Severity, " ", f.Code, " ", f.Seq))
+			if f.Code == verify.MissedSlots && (!strings.Contains(f.Remedy, "CatchUp") || strings.Contains(f.Remedy, "lead")) {
+				t.Errorf("%s: of a job's slots that were missed it says %q, want what a job has against it", name, f.Remedy)
+			}
 		}
 		if !slices.Equal(got, c.want) || report.Missed != c.missed || report.Skipped != c.skipped {
 			t.Errorf("%s: found %q, %d missed and %d skipped; want %q, %d and %d", name, got, report.Missed, report.Skipped, c.want, c.missed, c.skipped)

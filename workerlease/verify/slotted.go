@@ -194,11 +194,16 @@ func (s *slotted) missed(v *Verifier, by store.Record, until time.Time) {
 	}
 	v.report.Missed += n + paused
 	v.report.Skipped += skipped
-	switch {
-	case n > 0 && drained:
-		v.find(MissedSlots, by, "Nobody claimed %s%s from %s on, and hosts were drained then.", counted(n), more, store.Format(first.Start))
-	case n > 0:
-		v.find(MissedSlots, by, "Nobody claimed %s%s from %s on.", counted(n), more, store.Format(first.Start))
+	if n > 0 {
+		also := ""
+		if drained {
+			also = ", and hosts were drained then"
+		}
+		f := v.finding(MissedSlots, by, "Nobody claimed %s%s from %s on%s.", counted(n), more, store.Format(first.Start), also)
+		if by.Attempt > 0 {
+			f.Remedy = missedByJob
+		}
+		v.found.add(f)
 	}
 	if paused > 0 {
 		f := v.finding(MissedSlots, by, "Nobody claimed %s%s from %s on, in a pause.", counted(paused), more, store.Format(firstPaused.Start))
