@@ -16,10 +16,26 @@ import (
 	"github.com/slotlease/slotlease/workerlease/event"
 )
 
-// Observe logs what happens to the worker.
+// Observe logs what happens to the worker: that a slot is given up after why, if its last attempt has yet to end.
 func (l *Log) Observe(e event.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if x, ok := e.(event.Exhausted); ok && !l.running.IsZero() && x.Slot.Start.Equal(l.running.Start) {
+		l.givenUp = e
+		return
+	}
+	l.observe(e)
+	switch e.(type) {
+	case event.TaskFailed, event.Returned:
+		if x := l.givenUp; x != nil {
+			l.givenUp = nil
+			l.observe(x)
+		}
+	}
+}
+
+// observe is Observe for what is logged now. The caller holds the lock.
+func (l *Log) observe(e event.Event) {
 	if s, ok := e.(event.ClockSample); ok && !l.ready {
 		l.ready, l.failing, l.lasting = true, false, false
 		all := Log{process: l.process, worker: l.worker} // It is about the store.

@@ -57,6 +57,7 @@ type Log struct {
 	// begun and running are the slots of the newest lease that began and of the
 	// command that runs; over is that of the newest command that has ended.
 	begun, running, over slots.Slot
+	givenUp              event.Event // of the slot whose command runs; nil: it isn't
 }
 
 // process is what the logs of all workers of a process share.

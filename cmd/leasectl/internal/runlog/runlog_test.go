@@ -232,6 +232,29 @@ func TestAFailedJobIsLoggedOnce(t *testing.T) {
 	}
 }
 
+// The worker gives a slot up as soon as its last attempt is out of time. What comes first is why.
+func TestASlotIsGivenUpAfterItsLastAttemptHasFailed(t *testing.T) {
+	lease := workerlease.Lease{Slot: slots.Slot{Start: noon, End: noon.Add(time.Minute)}, Token: 7}
+	for name, last := range map[string]event.Event{
+		"failed":   event.TaskFailed{Worker: worker, Lease: event.Lease{Slot: lease.Slot, Token: 7, Attempt: 1}, Err: workerlease.ErrTimedOut, Cause: store.TimedOut, GivenUp: true},
+		"returned": event.Returned{Worker: worker, Lease: event.Lease{Slot: lease.Slot, Token: 7, Attempt: 1}},
+	} {
+		var stderr bytes.Buffer
+		j := New(Options{To: &stderr, Level: zapcore.WarnLevel, Worker: worker})
+		j.Began(workerlease.Options{Schedule: slots.Must(slots.Every(time.Minute)), Job: &workerlease.Job{}}, true)
+		j.Started(lease, 42, "a group")
+		j.Observe(event.Exhausted{Worker: worker, Slot: lease.Slot, Attempts: 1})
+		j.Ended(lease, guard.Status{Signal: 15, Reason: guard.Stopped}, workerlease.ErrTimedOut, nil)
+		j.Observe(last)
+		j.Observe(event.Exhausted{Worker: worker, Slot: slots.Slot{Start: noon.Add(time.Minute), End: noon.Add(2 * time.Minute)}, Attempts: 1})
+		got := written(j, &stderr)
+		failed, givenUp := strings.Index(got, "failed: timed out"), strings.Index(got, "slot 12:00:00.000Z: given up")
+		if (failed >= 0) != (name == "failed") || givenUp < failed || givenUp < 0 || strings.Count(got, "given up") != 2 {
+			t.Errorf("%s: the log is %q, want that it is given up, after why", name, got)
+		}
+	}
+}
+
 func TestAJobWhoseCommandIsNotStartedIsLoggedOnce(t *testing.T) {
 	lease := workerlease.Lease{Slot: slots.Slot{Start: noon, End: noon.Add(time.Minute)}, Token: 7}
 	for err, want := range map[error]string{
