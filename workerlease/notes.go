@@ -161,7 +161,7 @@ func (w *WorkerLease) aboutJob(n machine.Note) event.Event {
 	case machine.WorkerDied:
 		return event.WorkerDied{Worker: me, Slot: n.Slot, Attempt: n.Count, Holder: n.Record.InstanceID, GivenUp: w.machine.LastAttempt(n.Count)}
 	case machine.Exhausted:
-		w.report(fmt.Errorf("%s: slot %v: was tried %d times, and is not done: MaxAttempts is %d", w.options.WorkerType, n.Slot, n.Count, w.options.job().MaxAttempts))
+		w.report(w.exhausted(n.Slot, n.Count))
 		return event.Exhausted{Worker: me, Slot: n.Slot, Attempts: n.Count}
 	case machine.Postponed:
 		return event.Postponed{Worker: me, Slot: n.Slot, Attempts: n.Count, After: n.Until}

@@ -1,10 +1,13 @@
 package workerlease
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
+	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease/event"
 	"github.com/slotlease/slotlease/workerlease/internal/machine"
@@ -47,6 +50,31 @@ func (l Lease) work(err error, took time.Duration) machine.Work {
 		}
 	}
 	return work
+}
+
+// taskError is that the task has failed in a slot: by an error of its own or, with a cause, because it was cut.
+type taskError struct {
+	workerType string
+	slot       slots.Slot
+	cause      store.Cause
+	err        error
+}
+
+func (e *taskError) Error() string {
+	return fmt.Sprintf("%s: task in slot %v: %s", e.workerType, e.slot, cmp.Or(string(e.cause), e.err.Error()))
+}
+
+func (e *taskError) Unwrap() error { return e.err }
+
+// exhausted is the error of a slot that is given up: with what failed, if that was this worker's task.
+func (w *WorkerLease) exhausted(slot slots.Slot, attempts int) error {
+	w.mu.Lock()
+	last := w.progress.lastError
+	w.mu.Unlock()
+	if failed, ok := errors.AsType[*taskError](last); ok && failed.slot == slot {
+		return fmt.Errorf("%w; given up after attempt %d", last, attempts)
+	}
+	return fmt.Errorf("%s: slot %v is given up after attempt %d: its job isn't done", w.options.WorkerType, slot, attempts)
 }
 
 // Wrote has the end of what the work wrote recorded with what comes of it: see store.Outcome.Output. Call it before the task

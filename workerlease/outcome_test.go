@@ -353,3 +353,33 @@ func TestWhatOutcomesCost(t *testing.T) {
 		})
 	}
 }
+
+// The newest error of a worker says what failed, also once its slot is given up.
+func TestTheNewestErrorSaysWhatFailed(t *testing.T) {
+	for name, c := range map[string]struct {
+		job  workerlease.Job
+		task workerlease.Task
+		want string
+	}{
+		"the last attempt": {
+			workerlease.Job{MaxAttempts: 1},
+			func(context.Context, workerlease.Lease) error { return errWork },
+			"job: task in slot [2000-01-01T00:05:00Z, 2000-01-01T00:10:00Z): no paper; given up after attempt 1",
+		},
+		"one that is cut": {
+			workerlease.Job{Overrun: workerlease.Stop},
+			func(ctx context.Context, _ workerlease.Lease) error { <-ctx.Done(); return context.Cause(ctx) },
+			"job: task in slot [2000-01-01T00:05:00Z, 2000-01-01T00:10:00Z): cut at the end of its slot",
+		},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			o := named("a", 0)
+			o.Job = &c.job
+			w := start(t, setup{Options: o, ledger: memory.New(memory.Options{}), task: c.task})
+			at(10 * time.Minute)
+			if got := w.Status().LastError; got == nil || got.Error() != c.want {
+				t.Errorf("the newest error is %q, want %q", got, c.want)
+			}
+		})
+	}
+}

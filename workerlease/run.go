@@ -195,7 +195,7 @@ func (w *WorkerLease) outcome(ctx context.Context, l Lease, err error, took time
 	a := arrival{
 		event:    machine.Finished{Work: work},
 		observed: []event.Event{event.TaskFailed{Worker: w.label(), Lease: l.plain(), Err: err, Cause: work.Cause, GivenUp: most > 0 && l.Attempt >= most}},
-		err:      fmt.Errorf("%s: task in slot %v: %w", w.options.WorkerType, l.Slot, err),
+		err:      &taskError{w.options.WorkerType, l.Slot, work.Cause, err},
 	}
 	if errors.Is(err, ErrPanicked) {
 		a.observed = []event.Event{event.Panic{Worker: w.label(), Slot: l.Slot, Err: err}}
