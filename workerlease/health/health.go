@@ -90,7 +90,10 @@ func Of(w Worker) Report {
 	case s.StoreTime.Before(s.DoneUntil):
 		r.Reason = "the job of the slot is done, which ends at " + store.Format(s.DoneUntil)
 	case s.StoreTime.Before(s.Due) && s.Paused == "" && s.Ineligible == "":
-		r.Reason = "nobody runs the job, which is overdue from " + store.Format(s.Due) + " on"
+		r.Reason = "nobody runs the job, which becomes overdue at " + store.Format(s.Due)
+		if begins := s.Contending.Start; s.StoreTime.Before(begins) && begins.Before(s.Due) {
+			r.Reason = "waits for its slot, which begins at " + store.Format(begins)
+		}
 	default:
 		r.State, r.Reason = Degraded, "knows of no holder"
 		if !s.Due.IsZero() && !s.StoreTime.Before(s.Due) {

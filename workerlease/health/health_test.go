@@ -109,8 +109,8 @@ func TestAWorkerWhoseJobIsDoneIsHealthy(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if code, state, why := probed(t, health.Ready(w)); code != http.StatusOK || state != "healthy" || why != "nobody runs the job, which is overdue from 2000-01-02T01:00:00.000Z on" {
-			t.Errorf("before its first slot, readiness is %d, %s: %s, want from when on the job is overdue", code, state, why)
+		if code, state, why := probed(t, health.Ready(w)); code != http.StatusOK || state != "healthy" || why != "waits for its slot, which begins at 2000-01-02T00:00:00.000Z" {
+			t.Errorf("before its first slot, readiness is %d, %s: %s, want when that begins", code, state, why)
 		}
 		time.Sleep(30 * time.Hour)
 		for range 100 {
@@ -140,7 +140,7 @@ func TestAJobThatFailsIsOverdueInTheEnd(t *testing.T) {
 			t.Fatal(err)
 		}
 		for at, want := range []string{
-			65: "healthy: nobody runs the job, which is overdue from 2000-01-01T01:15:00.000Z on",
+			65: "healthy: nobody runs the job, which becomes overdue at 2000-01-01T01:15:00.000Z",
 			80: "degraded: nobody runs the job, which is overdue since 2000-01-01T01:15:00.000Z",
 		} {
 			time.Sleep(time.Minute)
