@@ -48,7 +48,7 @@ func lookAtSlots(ctx context.Context, t storeuri.Target, l store.Ledger, o Optio
 			return err
 		}
 		if o.WorkerType == "" {
-			if types, err = TypesIn(ctx, ledger); err == nil {
+			if types, err = slottedIn(ctx, ledger); err == nil {
 				o.WorkerType, err = types.only()
 			}
 			if err != nil {

@@ -40,7 +40,7 @@ func (s *timeline) take(ctx context.Context, l *charges.Ledger, types []string) 
 		return err
 	}
 	if len(types) == 0 {
-		all, err := TypesIn(ctx, l)
+		all, err := slottedIn(ctx, l)
 		if err != nil {
 			return err
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/workerlease"
 )
 
 // Types are the names under which a ledger has records.
@@ -31,13 +32,30 @@ func WorkerTypes(ctx context.Context, t storeuri.Target) (Types, error) {
 	defer func() { _ = storeuri.Close(ctx, l) }() // it was only read
 	found, err := TypesIn(ctx, l)
 	roster, _ := rosterOf(ctx, l, "")
+	found.add(roster)
+	return found, err
+}
+
+// add adds the worker types of a roster.
+func (t *Types) add(roster []store.Presence) {
 	for _, p := range roster {
-		if store.CheckWorkerType(p.WorkerType) == nil && !slices.Contains(found.Valid, p.WorkerType) {
-			found.Valid = append(found.Valid, p.WorkerType)
+		if store.CheckWorkerType(p.WorkerType) == nil && !slices.Contains(t.Valid, p.WorkerType) {
+			t.Valid = append(t.Valid, p.WorkerType)
 		}
 	}
-	slices.Sort(found.Valid)
-	return found, err
+	slices.Sort(t.Valid)
+}
+
+// slottedIn are the worker types that have slots or, if none has, whose workers wait for their first one.
+func slottedIn(ctx context.Context, l store.Ledger) (Types, error) {
+	types, err := TypesIn(ctx, l)
+	if err != nil || len(types.Valid) > 0 {
+		return types, err
+	}
+	stamp, err := l.Now(ctx)
+	roster, _ := rosterOf(ctx, l, "")
+	types.add(slices.DeleteFunc(roster, func(p store.Presence) bool { return !workerlease.IsPresent(p, stamp.Time) }))
+	return types, err
 }
 
 // rosterOf is the workers of a type in the roster, or of all types. It is for information: without one, there are none.

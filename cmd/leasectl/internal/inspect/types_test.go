@@ -1,11 +1,17 @@
 package inspect
 
 import (
+	"bytes"
+	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/charges"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
+	"github.com/slotlease/slotlease/internal/recordtest"
 	"github.com/slotlease/slotlease/store"
 )
 
@@ -15,5 +21,32 @@ func TestSightingsHaveNoSlots(t *testing.T) {
 	const want = "slotlease.sightings has no slots: under this name workers record since when a record of a worker type can't be obeyed"
 	if !ok || e.Code != exit.Usage || e.Error() != want {
 		t.Errorf("inspect slots --worker-type %s = %v, want %q", store.Sightings, err, want)
+	}
+}
+
+// A type whose workers wait for their first slot is one wherever one looks.
+func TestATypeThatHasNoSlotYetIsShownEverywhere(t *testing.T) {
+	l := recorded(t, 4)
+	err := l.Attend(t.Context(), []store.Presence{
+		{WorkerType: "export", ID: "a", Client: "a", InstanceID: "a", Schedule: "every 5m", Phase: store.PhaseCandidate, Since: recordtest.Minutes(3), Seen: recordtest.Minutes(3), Next: recordtest.Minutes(8)},
+		{WorkerType: "gone", ID: "b", Client: "b", InstanceID: "b", Schedule: "every 5m", Phase: store.PhaseCandidate, Since: recordtest.Minutes(1), Seen: recordtest.Minutes(1), Next: recordtest.Minutes(2)},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, show := range map[string]func(o Options, s Screen) error{
+		"status": func(o Options, s Screen) error { return showStatus(t.Context(), storeuri.Target{}, l, o, s) },
+		"slots":  func(o Options, s Screen) error { return showLedger(t.Context(), storeuri.Target{}, l, o, s) },
+		"timeline": func(o Options, s Screen) error {
+			return glance(t.Context(), o, s, glimpses(t.Context(), storeuri.Target{}, l, o, func(ctx context.Context, l *charges.Ledger, found *timeline) error {
+				found.since, found.width = time.Hour, 80
+				return found.take(ctx, l, nil)
+			}))
+		},
+	} {
+		var out bytes.Buffer
+		if err := show(Options{Last: 9, Timeout: time.Minute}, Screen{Writer: &out}); err != nil || strings.Contains(out.String(), "no worker types") || !strings.Contains(out.String(), "export") {
+			t.Errorf("%s = %s, %v, want the type export", name, out.String(), err)
+		}
 	}
 }
