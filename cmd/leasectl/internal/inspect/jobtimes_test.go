@@ -49,3 +49,22 @@ func TestASlotIsOverdueByItsOwnTime(t *testing.T) {
 		}
 	}
 }
+
+// A run of --once that succeeds may have outlasted its slot. What it skipped isn't overdue, and what comes after it is.
+func TestASlotThatWasSkippedIsNotOverdue(t *testing.T) {
+	a := attempt(1, 0, "a", 1, 0, 5)
+	last := recordtest.Part(3, a, 10, 12)
+	run := []store.Record{finished(4, last, 1, 11), last, recordtest.Part(2, a, 5, 10), a}
+	for at, want := range map[float64]time.Duration{14: 0, 16: 0, 21: time.Minute} {
+		s := statusOf("export", run, recordtest.Minutes(at))
+		s.take(nil, false, recordtest.Minutes(at))
+		if got := s.overdue(recordtest.Minutes(at)); got != want {
+			t.Errorf("after %v min the slot from %v is overdue for %v, want %v", at, s.due, got, want)
+		}
+	}
+	failed := statusOf("export", run[1:], recordtest.Minutes(16))
+	failed.take(nil, false, recordtest.Minutes(16))
+	if failed.overdue(recordtest.Minutes(16)) == 0 {
+		t.Error("after a run that failed the job isn't overdue")
+	}
+}

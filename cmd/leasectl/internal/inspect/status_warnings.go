@@ -57,6 +57,9 @@ func (t *typeStatus) count(crew []store.Presence, now time.Time) (there []store.
 func (t *typeStatus) take(crew []store.Presence, roster bool, now time.Time) {
 	there, holds := t.count(crew, now)
 	t.job = jobOf(there)
+	if t.job == nil {
+		t.passSkipped(now)
+	}
 	t.warnOfSlots(now)
 	if names := SayLost(there, now); len(names) > 0 && t.holder.State == "" {
 		if len(t.rows) == 0 {
@@ -181,6 +184,20 @@ func (t *typeStatus) findDone(records []store.Record) {
 		}
 	}
 	t.mayEnd = schedule.Next(t.due.Start).End
+}
+
+// passSkipped leaves out of what is due the slots that were over when a run which succeeded had skipped them. Workers that are there
+// cover them by what they record of the run; one that claims a slot alone, and has left, may not have.
+func (t *typeStatus) passSkipped(now time.Time) {
+	schedule, err := slots.Parse(t.schedule)
+	for _, e := range t.rows {
+		ran := func(r history.Entry) bool { return r.State == history.Done && r.Record.Claim == e.Record.Claim }
+		over := e.State == history.Skipped && !now.Before(e.Slot.End) && slices.ContainsFunc(t.rows, ran)
+		if err == nil && over && e.Slot.Contains(t.due.Start) {
+			t.due = schedule.At(e.Slot.End)
+			t.mayEnd = schedule.Next(t.due.Start).End
+		}
+	}
 }
 
 // overdue is for how long another slot of a job should have been begun, as its workers say, or be done while somebody has it, or
