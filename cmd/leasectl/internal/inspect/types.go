@@ -136,11 +136,10 @@ func CheckType(ctx context.Context, l store.Ledger, name string) error {
 	}
 	near := 0
 	types.Valid, near = BySimilarity(types.Valid, name)
-	try := ""
 	if near > 0 {
-		try = "--worker-type " + types.Valid[0]
+		return exit.BadUsage("--worker-type "+types.Valid[0], fmt.Errorf("no such worker type %q: the ledger has %s", name, types))
 	}
-	return exit.BadUsage(try, fmt.Errorf("no such worker type %q: the ledger has %s", name, types))
+	return exit.BadUsage("", fmt.Errorf("no such worker type %q: the ledger has %s; a run --once that could begin nothing leaves no trace but its log", name, types))
 }
 
 // Beside names the other worker types of a ledger in a line, those that resemble one first; it is empty if there

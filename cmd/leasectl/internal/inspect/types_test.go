@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -47,6 +48,26 @@ func TestATypeThatHasNoSlotYetIsShownEverywhere(t *testing.T) {
 		var out bytes.Buffer
 		if err := show(Options{Last: 9, Timeout: time.Minute}, Screen{Writer: &out}); err != nil || strings.Contains(out.String(), "no worker types") || !strings.Contains(out.String(), "export") {
 			t.Errorf("%s = %s, %v, want the type export", name, out.String(), err)
+		}
+	}
+}
+
+// A new type whose only run came too late for its slot has left nothing.
+func TestATypeThatIsNotKnownMayHaveBegunNothing(t *testing.T) {
+	for name, test := range map[string]struct {
+		workerType string
+		records    []store.Record
+		says       bool
+	}{
+		"among others": {"other", []store.Record{recordtest.Grant(1, 0, "a")}, true},
+		"mistyped":     {"exprot", []store.Record{recordtest.Grant(1, 0, "a")}, false},
+		"alone":        {"export", nil, true},
+	} {
+		var out bytes.Buffer
+		err := showWhy(t.Context(), storeuri.Target{}, recorded(t, 4, test.records...), Options{WorkerType: test.workerType, Timeout: time.Minute}, Question{}, Screen{Writer: &out})
+		text := strings.Join(strings.Fields(fmt.Sprint(out.String(), err)), " ")
+		if strings.Contains(text, "run --once that could begin nothing") != test.says {
+			t.Errorf("%s: why = %s, want that a run --once may have begun nothing: %v", name, text, test.says)
 		}
 	}
 }

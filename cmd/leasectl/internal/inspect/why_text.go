@@ -105,7 +105,7 @@ func (a answer) apart() string {
 func (a answer) whoHad() (lines []string) {
 	switch {
 	case a.empty:
-		lines = []string{"There are no records of this worker type: no worker has claimed a slot yet, or the store has lost them."}
+		lines = []string{"There are no records of this worker type: no worker has claimed a slot yet, or the store has lost them. A run --once that could begin nothing leaves none: its log says why."}
 		if len(a.saysLost) > 0 {
 			lines = []string{fmt.Sprintf("There are no records of this worker type: the store has lost them, according to %s. Nothing is claimed until all is over that may have been granted by what is lost.", listed(a.saysLost))}
 		}
