@@ -36,6 +36,9 @@ func InFlags(err error) error {
 		if letters := e.GetSpecifiedShortnames(); letters != "" {
 			return fmt.Errorf("unknown shorthand flag: %.1q in %s", e.GetSpecifiedName(), Shown("-"+letters))
 		}
+		if e.GetSpecifiedName() == "join-mid-slot" { // Scripts of before may have it.
+			return errors.New("there is no --join-mid-slot any more: workers join the slot in which they start by themselves, unless --wait-for-boundary says otherwise")
+		}
 		return fmt.Errorf("unknown flag: %s", Shown("--"+e.GetSpecifiedName()))
 	}
 	if e, ok := errors.AsType[*pflag.InvalidSyntaxError](err); ok {

@@ -1,6 +1,21 @@
 package secret
 
-import "testing"
+import (
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+)
+
+// A flag that is gone is answered by what has taken its place.
+func TestAFlagThatIsGoneIsAnswered(t *testing.T) {
+	for name, want := range map[string]string{"join-mid-slot": "--wait-for-boundary", "join": "unknown flag: --join"} {
+		err := InFlags(pflag.NewFlagSet("run", pflag.ContinueOnError).Parse([]string{"--" + name}))
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("--%s: %v, want %q", name, err, want)
+		}
+	}
+}
 
 func TestAnArgumentIsShownUpToWhatMayBeASecret(t *testing.T) {
 	for argument, want := range map[string]string{
