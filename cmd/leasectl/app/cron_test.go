@@ -56,7 +56,7 @@ jobs:
 		files[2] + `:2:19: failoverWithin "5x": must be a duration such as `,
 		files[0] + `:2:5: command "/no/such/program": `,
 		files[0] + `:3:12: every "5x": must be a duration such as `,
-		files[0] + `:5:18: maxAttempts "0": must be a whole number from 1 to `,
+		files[0] + `:5:18: maxAttempts "0": must be a whole number from 1 to 1000000: leave it out to try a slot as long as it lasts`,
 		files[0] + `:2:5: output "file:/no/such/dir/log": no such file or directory`,
 		files[0] + `:7:5: schedule "0 2 * *": `,
 		files[0] + `:7:5: priority `,

@@ -24,6 +24,15 @@ func number(least, most int) func(string) (int, error) {
 	}
 }
 
+// attempts reads how often a slot is tried at most.
+func attempts(s string) (int, error) {
+	n, err := number(1, store.MaxAttempt)(s)
+	if err != nil {
+		return 0, fmt.Errorf("%w: leave it out to try a slot as long as it lasts", err)
+	}
+	return n, nil
+}
+
 // duration reads a duration within bounds.
 func duration(least, most time.Duration) func(string) (time.Duration, error) {
 	return func(s string) (time.Duration, error) {

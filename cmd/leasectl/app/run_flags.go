@@ -20,7 +20,6 @@ import (
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/transcript"
 	"github.com/slotlease/slotlease/priority"
 	"github.com/slotlease/slotlease/slots"
-	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease"
 )
 
@@ -55,7 +54,7 @@ func (a *app) runFlags(flags *pflag.FlagSet, f *runFlags) {
 	option(a, flags, &f.timeout, "timeout", "DURATION", "with --once: how long to wait for the store (default 10s) and for who has the slot", duration(time.Millisecond, slots.MaxInterval))
 	option(a, flags, &f.conflict, "conflict-exit-code", "CODE", "--once: code if another worker has the slot (default 10)", number(0, 255))
 	a.jobTimeFlags(flags, &f.job)
-	option(a, flags, &f.job.MaxAttempts, "max-attempts", "N", "job: tries of a slot by all workers (default no bound)", number(1, store.MaxAttempt))
+	option(a, flags, &f.job.MaxAttempts, "max-attempts", "N", "job: tries of a slot by all workers (default no bound)", attempts)
 	option(a, flags, &f.job.MinRetry, "min-retry", "DURATION", "job: least time to the next attempt, doubled by each, up to an eighth of the slot (default 1s)", duration(10*time.Millisecond, time.Hour))
 	option(a, flags, &f.options.FailoverWithin, "failover-within", "DURATION", "how soon another worker takes over from one that dies: 80ms to half a slot (default never; job: a quarter of the slot, at most 1m)", nonZero)
 	flags.BoolVar(&f.options.Continuous, "continuous", false, "go on from slot to slot without stopping the command")

@@ -48,7 +48,7 @@ func In(text string) string {
 
 // orZero is how package workerlease says that the zero value of a field stands for its
 // default. A flag with such bounds is left out instead.
-var orZero = regexp.MustCompile(`must be 0 \((?:none|default)\), or `)
+var orZero = regexp.MustCompile(`must be 0 \((?:none|default)\),? or `)
 
 // Problem is the text of an option error for users of the flags, such as
 // "--margin is 19s: must be at most 15s".

@@ -18,6 +18,7 @@ func TestProblemsNameTheFlagTheValueAndWhatToDo(t *testing.T) {
 		"--max-attempts is -1: must be 0 (default) … 1000000":                                                                             {WorkerType: "t", Job: &workerlease.Job{MaxAttempts: -1}},
 		"--margin is 19s: must be at most a sixteenth of the shortest slot (18.75s) with --once-per-slot, for others to try again":        {WorkerType: "t", Margin: 19 * time.Second, Job: &workerlease.Job{}},
 		"--lead is 20s: must be at most half of --failover-within (10s), which is lost when a worker dies that has claimed the next slot": {WorkerType: "t", FailoverWithin: 20 * time.Second, Lead: 20 * time.Second},
+		"--run-timeout is 1ms: must be at least 10ms":                                                                                     {WorkerType: "t", Job: &workerlease.Job{Timeout: time.Millisecond}},
 		`--group has 257 bytes: at most 256 allowed`:                                                                                      {WorkerType: "t", Group: strings.Repeat("g", 257)},
 	} {
 		_, err := o.Resolved()
