@@ -144,6 +144,18 @@ func TestStatusSaysWhyNobodyCanClaim(t *testing.T) {
 	}
 }
 
+// No slot begins in a pause.
+func TestStatusSaysWhatComesAfterAPause(t *testing.T) {
+	for until, want := range map[float64]string{60: "paused, then in 17m30s", 63: "paused, then in 22m30s", 44: "in 2m30s"} {
+		r := recordtest.Grant(1, 7, "worker-b")
+		r.Orders, _ = store.FormatOrders([]store.Order{{Kind: store.OrderPause, At: recordtest.Minutes(1), Until: recordtest.Minutes(until), By: "ann"}})
+		now := recordtest.Minutes(42.5)
+		if got := statusOf("export", []store.Record{r}, now).texts(now)[7]; got != want {
+			t.Errorf("paused up to %v min, the next slot comes %q, want %q", until, got, want)
+		}
+	}
+}
+
 // What never ran hides no slot that is over.
 func TestStatusShowsTheNewestSlotThatIsOver(t *testing.T) {
 	done := attempt(1, 0, "a", 1, 0, 5)

@@ -9,6 +9,7 @@ import (
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/charges"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/display"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/table"
+	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/store"
 )
 
@@ -81,7 +82,7 @@ func (t typeStatus) texts(now time.Time) []string {
 		}
 	}
 	if !t.next.IsZero() {
-		next = "in " + brief(t.next.Start.Sub(now).Round(time.Second))
+		next = t.comes(now)
 		if t.claimedBy != "" {
 			next += ", " + t.claimedBy
 		}
@@ -93,6 +94,18 @@ func (t typeStatus) texts(now time.Time) []string {
 		workers = fmt.Sprint(t.present)
 	}
 	return []string{t.workerType, t.schedule, holder, prio, since, until, last, next, JobText(t.job), workers, t.notes()}
+}
+
+// comes says when the next slot begins: while the type is paused, the first one after that.
+func (t typeStatus) comes(now time.Time) string {
+	begins, paused := t.next.Start, ""
+	for _, o := range t.orders {
+		schedule, err := slots.Parse(t.schedule)
+		if o.Kind == store.OrderPause && t.claimedBy == "" && err == nil && o.Until.After(begins) {
+			begins, paused = schedule.Next(o.Until.Add(-1)).Start, "paused, then "
+		}
+	}
+	return paused + "in " + brief(begins.Sub(now).Round(time.Second))
 }
 
 // TypeStatus is a row of the JSON form. Its names don't change.
