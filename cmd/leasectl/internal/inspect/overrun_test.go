@@ -143,6 +143,17 @@ func TestADeathBeyondTheSlotIsToldEverywhere(t *testing.T) {
 	}
 }
 
+// What a run took is cut in the same way wherever it is shown.
+func TestWhyCutsWhatARunTookAsInspectSlotsDoes(t *testing.T) {
+	a := attempt(1, 0, "a", 1, 0, 5)
+	last := recordtest.Part(2, a, 5, 10)
+	l := recorded(t, 11, a, last, finished(3, last, 0, 5.0+11.8/60))
+	got, err := whyOf(t, l, "", "12:01", "")
+	if text := strings.Join(strings.Fields(got), " "); err != nil || !strings.Contains(text, "ran on after its slot, for 11s.") {
+		t.Errorf("why = %s, %v, want that its job ran on for 11s", got, err)
+	}
+}
+
 // A store that stands still just as a run is recorded has another worker take it for dead: it is done, whichever of the two records
 // comes first.
 func TestARunThatIsDoneIsNotGivenUp(t *testing.T) {

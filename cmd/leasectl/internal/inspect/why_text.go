@@ -237,9 +237,20 @@ func (a answer) ending(t history.Entry) (text string) {
 		text = " It had it to its end."
 	}
 	if over := t.Overran(a.at); over > 0 {
-		text += fmt.Sprintf(" Its job ran on after its slot, for %s.", brief(over.Round(time.Second)))
+		text += fmt.Sprintf(" Its job ran on after its slot, for %s.", lasted(over))
 	}
 	return text + a.work(t)
+}
+
+// lasted is how long something took, cut as inspect slots cuts it.
+func lasted(d time.Duration) string {
+	switch {
+	case d < time.Second:
+		return brief(d.Truncate(time.Millisecond))
+	case d < 10*time.Second:
+		return brief(d.Truncate(100 * time.Millisecond))
+	}
+	return brief(d.Truncate(time.Second))
 }
 
 // work says what came of the work of a slot.
@@ -259,7 +270,7 @@ func (a answer) work(t history.Entry) string {
 	case t.OutcomeKnown && t.Cause != "":
 		after := ""
 		if took, ok := t.Outcome.Took(); ok {
-			after = " after " + brief(took)
+			after = " after " + lasted(took)
 		}
 		return fmt.Sprintf(" Its work failed: %s%s%s.", t.Cause, after, givenUp)
 	case failed && t.Outcome.Exited:
