@@ -45,10 +45,7 @@ func (l *Log) ofSlot(e event.Event) string {
 	case event.TaskFailed:
 		return "failed: " + cmp.Or(string(e.Cause), fmt.Sprint(e.Err)) + givenUp(e.GivenUp, e.Lease.Attempt)
 	case event.WorkerDied:
-		if e.Attempt == 0 {
-			return fmt.Sprintf("%q had the lease, and has gone without a word: it died, or doesn't reach the store", e.Holder)
-		}
-		return fmt.Sprintf("attempt %d, by %q, has ended without a word: its worker died%s", e.Attempt, e.Holder, givenUp(e.GivenUp, e.Attempt))
+		return workerDied(e)
 	case event.Skipped:
 		return fmt.Sprintf("skipped: still running since %s for %s", display.Clock(e.Since), slotText(e.Running))
 	case event.SlotDone:
@@ -191,4 +188,12 @@ func inversion(yes bool) string {
 		return ", although our priority is higher: our claim came too late"
 	}
 	return ""
+}
+
+// workerDied is what a successor knows of the worker before it.
+func workerDied(e event.WorkerDied) string {
+	if e.Attempt == 0 {
+		return fmt.Sprintf("%q had the lease, and has gone without a word: it died, or doesn't reach the store", e.Holder)
+	}
+	return fmt.Sprintf("attempt %d, by %q, has ended without a word: its worker died, or doesn't reach the store%s", e.Attempt, e.Holder, givenUp(e.GivenUp, e.Attempt))
 }
