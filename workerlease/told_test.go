@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -22,13 +23,15 @@ type random struct {
 	job    workerlease.Job
 	parts  time.Duration // FailoverWithin
 	ledger *memory.Ledger
-	began  map[time.Duration][]time.Duration // by slot
-	log    []string
-	open   int
-	ids    int
-	alive  []*shortLived
-	links  []*faultstore.Ledger
-	told   map[time.Duration][]word // by slot
+
+	mu    sync.Mutex                        // guards what follows, and rand
+	began map[time.Duration][]time.Duration // by slot
+	log   []string
+	open  int
+	ids   int
+	alive []*shortLived
+	links []*faultstore.Ledger
+	told  map[time.Duration][]word // by slot
 }
 
 // shortLived is a worker that may die.
@@ -45,6 +48,7 @@ type word struct {
 	text   string
 }
 
+// logf notes what happens. The caller holds mu.
 func (x *random) logf(format string, a ...any) {
 	x.log = append(x.log, fmt.Sprintf("%v ", time.Since(t0))+fmt.Sprintf(format, a...))
 }
@@ -52,6 +56,7 @@ func (x *random) logf(format string, a ...any) {
 // run is a task: of four runs one is long, and one fails.
 func (x *random) run(ctx context.Context, l workerlease.Lease) error {
 	slot := since(l.Slot.Start)
+	x.mu.Lock()
 	x.logf("slot %v, attempt %d begins, late: %v", slot, l.Attempt, l.Missed)
 	x.began[slot] = append(x.began[slot], time.Since(t0))
 	if x.open++; x.open > 1 {
@@ -61,7 +66,10 @@ func (x *random) run(ctx context.Context, l workerlease.Lease) error {
 	if x.rand.IntN(4) == 0 {
 		takes = time.Duration(40+x.rand.IntN(150)) * time.Second
 	}
+	x.mu.Unlock()
 	err := waits(ctx, takes)
+	x.mu.Lock()
+	defer x.mu.Unlock()
 	if x.open--; err == nil && fails {
 		err = errWork
 	}
@@ -69,22 +77,33 @@ func (x *random) run(ctx context.Context, l workerlease.Lease) error {
 	return err
 }
 
+// draw is a number below n.
+func (x *random) draw(n int) int {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.rand.IntN(n)
+}
+
 func (x *random) starts() {
 	x.ids++
 	job := x.job
-	o := named(fmt.Sprint("w", x.ids), x.rand.IntN(2))
+	o := named(fmt.Sprint("w", x.ids), x.draw(2))
 	o.LeaseInterval, o.FailoverWithin, o.Job = time.Minute, x.parts, &job
 	link := faultstore.New(x.ledger.Handle(), faultstore.Options{})
+	x.mu.Lock()
 	x.logf("%s starts", o.InstanceID)
+	x.mu.Unlock()
 	x.alive = append(x.alive, &shortLived{start(x.t, setup{asGiven: true, ledger: link, Options: o, task: x.run}), link, o.InstanceID})
 	x.links = append(x.links, link)
 }
 
 // ends ends one of them, by a signal, or in a way after which nobody hears of it.
 func (x *random) ends(dies bool) {
-	i := x.rand.IntN(len(x.alive))
+	i := x.draw(len(x.alive))
 	w := x.alive[i]
+	x.mu.Lock()
 	x.logf("%s ends, and dies: %v", w.name, dies)
+	x.mu.Unlock()
 	if dies {
 		w.link.Break(faultstore.Down())
 	} else {
@@ -121,13 +140,13 @@ func (x *random) lives() {
 	x.starts()
 	at(40 * time.Second)
 	for time.Since(t0) < end {
-		at(time.Since(t0) + time.Duration(x.rand.IntN(60000))*time.Millisecond)
+		at(time.Since(t0) + time.Duration(x.draw(60000))*time.Millisecond)
 		switch {
-		case len(x.alive) == 0 || x.rand.IntN(3) == 0 && len(x.alive) < 3:
+		case len(x.alive) == 0 || x.draw(3) == 0 && len(x.alive) < 3:
 			x.starts()
-		case x.rand.IntN(2) == 0:
+		case x.draw(2) == 0:
 			x.ends(true)
-		case x.rand.IntN(2) == 0:
+		case x.draw(2) == 0:
 			x.ends(false)
 		}
 	}
@@ -158,6 +177,8 @@ func TestEachSlotIsBegunOrTold(t *testing.T) {
 			x.job.Overrun, x.job.MaxAttempts = workerlease.OverrunPolicy(r.IntN(2)), r.IntN(3)
 			x.parts = []time.Duration{0, 30 * time.Second}[r.IntN(2)]
 			x.lives()
+			x.mu.Lock()
+			defer x.mu.Unlock()
 			for slot := time.Duration(0); slot < 16*time.Minute; slot += time.Minute {
 				wrong := ""
 				if len(x.began[slot])+len(x.told[slot]) == 0 {
