@@ -70,7 +70,7 @@ type Status struct {
 	// Allocated, Lost and Missed count slots: those with a lease, those that another won,
 	// and those that passed without a holder that this worker knows of.
 	Allocated, Lost, Missed int
-	// Failed counts attempts of this worker that failed, and those of others that it has found lost (see event.WorkerDied).
+	// Failed counts attempts of this worker that failed, and workers that it has found gone without a word (see event.WorkerDied).
 	// Skipped counts slots whose job was not begun because an earlier run went on, and GivenUp those that have
 	// used up Job.MaxAttempts. None of it makes the worker unhealthy.
 	Failed, Skipped, GivenUp int
@@ -284,9 +284,13 @@ func (w *WorkerLease) dueBy(p progress) time.Time {
 	if tried := w.options.Schedule.At(p.tried); !p.tried.IsZero() && tried.Start.Before(slot.Start) {
 		slot = tried
 	}
-	if !p.doneUntil.IsZero() && !p.foreign {
+	if !p.doneUntil.IsZero() {
+		first := slot
 		if slot = w.options.Schedule.At(p.doneUntil); slot.Start.Before(p.doneUntil) {
 			slot = w.options.Schedule.Next(slot.Start)
+		}
+		if p.foreign && slot.Start.Before(first.Start) {
+			slot = first // By this schedule nothing was due before.
 		}
 	}
 	if w.options.Job == nil || slot.IsZero() {

@@ -208,3 +208,25 @@ func TestWhatAStandbySaysOfARunThatEndsAfterItsSlot(t *testing.T) {
 		})
 	}
 }
+
+// Workers of two schedules share a type for long: what is done by the other one makes no slot due that was before it.
+func TestWhatAnotherScheduleHasDoneIsNotDueAnyMore(t *testing.T) {
+	bubble(t, "", func(t *testing.T) {
+		ledger := memory.New(memory.Options{})
+		j := &job{do: heeds(time.Minute)}
+		o := nightly("hours")
+		o.Schedule = slots.Must(slots.Every(time.Hour))
+		hours := start(t, setup{asGiven: true, ledger: ledger.Handle(), Options: o, task: j.run})
+		at(5*time.Hour + 30*time.Minute)
+		o.InstanceID, o.Schedule, o.Priority = "halves", slots.Must(slots.Every(30*time.Minute)), 7
+		halves := start(t, setup{asGiven: true, ledger: ledger.Handle(), Options: o, task: j.run})
+		for hour := 6; hour < 12; hour++ {
+			at(time.Duration(hour)*time.Hour + 10*time.Minute)
+			for _, w := range []*worker{hours, halves} {
+				if due := since(w.Status().Due); due < time.Since(t0) {
+					t.Errorf("at %v %s says that the job is overdue since %v", time.Since(t0), w.Status().InstanceID, due)
+				}
+			}
+		}
+	})
+}

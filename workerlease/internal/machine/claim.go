@@ -312,9 +312,7 @@ func (x *step) miss(until time.Time) {
 			return // It had it, or another one, or it only came too late for it.
 		}
 	}
-	if why := x.whyMissed(); !x.m.Once || !x.mayCome(why) {
-		x.tellMissed(slot, until, why)
-	}
+	x.passOver(slot, until, x.whyMissed())
 }
 
 // tellMissed reports slots that were missed; those of a job once.

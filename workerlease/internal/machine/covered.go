@@ -86,7 +86,7 @@ func (c *Config) DoneUntil(by Carried) time.Time {
 	return slot.End
 }
 
-// Foreign reports that the newest slot that was begun is none of this worker's schedule: that has changed since.
+// Foreign reports that the newest slot that is done is none of this worker's schedule: that has changed since.
 func (c *Config) Foreign(by Carried) bool {
 	slot := by.DoneSlot()
 	return !slot.IsZero() && c.Schedule.At(slot.Start) != slot

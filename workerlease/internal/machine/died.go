@@ -103,11 +103,11 @@ func (d *Death) lives(by store.Record) bool {
 // were skipped, which the run's worker has said.
 func (x *step) keptBack(d Dead) {
 	slot := x.m.Schedule.At(d.Until.Add(-1))
-	if !x.m.Once || x.m.Single || x.mayCome(Overrunning) || !slot.Start.After(d.Slot.Start) {
+	if !x.m.Once || x.m.Single || !slot.Start.After(d.Slot.Start) {
 		return
 	}
 	if x.s.Bid.Slot.Start.After(slot.Start) || !x.m.Rules.MayStart(x.at.Now.Earliest, x.m.startBy(slot)) {
-		x.tellMissed(slot, slot.End, Overrunning)
+		x.passOver(slot, slot.End, Overrunning)
 	}
 }
 

@@ -81,7 +81,7 @@ func (x *step) dropFreed() {
 	case x.m.unfitFor(x.s, Beginning):
 		why = Ineligible
 	}
-	x.tellMissed(slot, slot.End, why)
+	x.passOver(slot, slot.End, why)
 }
 
 // reclaim turns to the slot whose rest was given back, and reports whether it did so. It waits

@@ -179,9 +179,7 @@ func (x *step) outlast(t Term) {
 	if h.overrunning() && h.Overran {
 		why = Overrunning
 	}
-	if !x.m.Once || !x.mayCome(why) {
-		x.tellMissed(t.Slot, t.Slot.End, why)
-	}
+	x.passOver(t.Slot, t.Slot.End, why)
 }
 
 // narrows reports that so much of the slot that was won would be lost to the uncertainty of the

@@ -12,17 +12,14 @@ import (
 // This file is up to when the work of a slot may be begun for the first time, and who says that it
 // was not. Attempts that follow one are bound by the slot, and by how many there may be.
 
-// DefaultStart stands for a quarter of each slot, at most mostStart.
+// DefaultStart stands for what store.JobTimes says of it: who comes hours late is to ask for that.
 const DefaultStart time.Duration = -1
-
-// mostStart bounds the default: who comes hours late is to ask for that.
-const mostStart = time.Hour
 
 // startWithin is how late after the start of a slot the first attempt at it may begin; 0: as long as
 // the slot lasts.
 func (c *Config) startWithin(slot slots.Slot) time.Duration {
 	if c.StartWithin == DefaultStart {
-		return min(slot.Length()/4, mostStart)
+		return store.JobTimes{StartDefault: true}.StartsWithin(slot.Length())
 	}
 	return c.StartWithin
 }
@@ -63,13 +60,12 @@ func (x *step) startsTooLate(head store.Record, below []store.Record) {
 		return
 	}
 	x.tellDead(x.dead(head, below))
-	switch {
-	case ranInto && x.m.Rules.GivenBack(head) && !s.Hold.knows(head.Claim):
-		s.View.Missed = later(s.View.Missed, slot.Start) // The run's worker says that it skips it.
-	case ranInto:
+	if ranInto {
 		s.Bid.MissReason = Overrunning
-		fallthrough
-	default:
+	}
+	if ranInto && x.m.Rules.GivenBack(head) && !s.Hold.knows(head.Claim) {
+		s.View.Missed = later(s.View.Missed, slot.Start) // The run's worker says that it skips it.
+	} else {
 		x.notStarted(slot)
 	}
 	x.next()
@@ -80,8 +76,15 @@ func (x *step) startsTooLate(head store.Record, below []store.Record) {
 func (x *step) notStarted(slot slots.Slot) {
 	s := x.s
 	first := slot == s.Bid.First && s.Bid.Late.Equal(slot.Start.Add(-1)) && !s.View.Carried.claimed(slot)
-	if why := x.whyMissed(); x.m.Single || slot.Start.After(s.Bid.Late) && !first && !x.mayCome(why) {
-		x.tellMissed(slot, slot.End, why)
+	if x.m.Single || slot.Start.After(s.Bid.Late) && !first {
+		x.passOver(slot, slot.End, x.whyMissed())
+	}
+}
+
+// passOver reports slots that were missed, unless they may yet be run late.
+func (x *step) passOver(slot slots.Slot, until time.Time, why Reason) {
+	if !x.mayCome(why) {
+		x.tellMissed(slot, until, why)
 	}
 }
 
@@ -102,7 +105,7 @@ func (x *step) unattended(head store.Record) {
 		return
 	}
 	s.View.Attended = true
-	slot := x.m.Schedule.At(s.Bid.Late)
+	slot := x.m.Schedule.At(later(s.Bid.Late, s.View.AwayTo))
 	by := x.m.startBy(slot)
 	begun := c.claimed(slot) && !x.m.Foreign(*c)
 	attended := head.SlotStart.After(slot.Start) && !head.Triggered() || x.pausedAt(by)
@@ -120,11 +123,11 @@ func (x *step) unattended(head store.Record) {
 // away takes in that a standby could not see the ledger while slots of a job passed: the next head shows whether others have
 // begun them.
 func (x *step) away(until time.Time) {
-	b, v := &x.s.Bid, &x.s.View
-	if !x.m.Once || x.m.Single || !b.Slot.End.Before(until) {
+	v := &x.s.View
+	if !x.m.Once || x.m.Single || !x.s.Bid.Slot.End.Before(until) {
 		return
 	}
-	b.Late, v.Attended, v.Away = x.m.Schedule.At(until.Add(-1)).Start, false, Unattended
+	v.AwayTo, v.Attended, v.Away = x.m.Schedule.At(until.Add(-1)).Start, false, Unattended
 	if why := x.whyMissed(); why != TooLate {
 		v.Away = why
 	}
@@ -169,9 +172,7 @@ func (x *step) startsLate() bool {
 		return false
 	}
 	if x.giveBack(next, true) {
-		if why := x.whyMissed(); !x.mayCome(why) {
-			x.tellMissed(next.Slot, next.Slot.End, why)
-		}
+		x.passOver(next.Slot, next.Slot.End, x.whyMissed())
 		x.s.Bid.VoidClaim, h.Next, h.Freed = next.Claim, Term{}, slots.Slot{}
 	}
 	return true

@@ -41,7 +41,7 @@ var (
 	succeeded = counter("tasks.succeeded", "{task}", "Tasks that returned nil, and calls of Lease.Succeeded.")
 	failed    = counterBy("reason", []string{
 		returned, panicked, reported, causes[store.TimedOut], causes[store.SlotEnded], causes[store.LeaseLost], causes[store.Ordered], causes[store.Stopped], died,
-	}, "tasks.failed", "{task}", "Work that failed, panicked or was cut, and attempts of workers that have died.")
+	}, "tasks.failed", "{task}", "Work that failed, panicked or was cut, and workers that have gone without a word.")
 	duration = histogram("task.duration", "How long successful tasks took.",
 		.01, .05, .1, .5, 1, 5, 10, 30, 60, 300, 900, 3600, 4*3600)
 	lastSuccess = gauge("task.last_success.timestamp", "s", "When a task of this process last succeeded: store time, as Unix time.")
