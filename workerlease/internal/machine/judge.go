@@ -137,7 +137,11 @@ func (x *step) jobIsOver(head store.Record, below []store.Record) bool {
 	case x.m.Rules.MayExtend(head, x.at.Now):
 		x.lose(head) // The last attempt may yet succeed.
 	default:
-		x.tellDead(x.dead(head, below))
+		d := x.dead(head, below)
+		if d.Holder != "" && x.hearsOut(d) {
+			return true
+		}
+		x.tellDead(d)
 		x.giveUp(s.Bid.Slot, s.View.Carried.Attempt)
 		x.next()
 	}
