@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/memory"
+	"github.com/slotlease/slotlease/testutil/faultstore"
 	"github.com/slotlease/slotlease/workerlease"
 	"github.com/slotlease/slotlease/workerlease/event"
 )
@@ -135,4 +137,31 @@ func TestAClaimIsToldWhyItsWorkEndedEarly(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A claim that lands, and of which its worker hears only after its window, is made anew: most of the slot is left.
+func TestAClaimThatCameTooLateIsMadeAnew(t *testing.T) {
+	bubble(t, "", func(t *testing.T) {
+		var landed atomic.Int64
+		link := faultstore.New(memory.New(memory.Options{}), faultstore.Options{Plan: func(c faultstore.Call) faultstore.Fault {
+			now := since(c.At)
+			if landed.Load() == 0 && c.Op == faultstore.OpAppend {
+				landed.Store(int64(now))
+				return faultstore.LostReply()
+			}
+			if at := time.Duration(landed.Load()); at != 0 && now < at+35*time.Second {
+				return faultstore.Down()
+			}
+			return faultstore.Fault{}
+		}})
+		o := perSlot("a", 0)
+		o.FailoverWithin = 30 * time.Second
+		at(5*time.Minute + time.Second)
+		claim, err := workerlease.TryClaim(t.Context(), link, o)
+		must(t, err)
+		if claim.Lease.Attempt != 1 || time.Since(t0) > 6*time.Minute {
+			t.Errorf("at %v it is attempt %d, want the first, in good time", time.Since(t0), claim.Lease.Attempt)
+		}
+		must(t, claim.Complete(t.Context()))
+	})
 }

@@ -88,10 +88,11 @@ func (x *step) tellDead(d Dead) {
 }
 
 // hearsOut waits as long again as a window lasts for the word on the last attempt, and reports whether it does: its claim may have
-// landed too late for its worker, which takes the attempt back then, and it costs nothing, since nobody may try again anyway.
+// landed too late for its worker, which takes the attempt back then, and it costs nothing, since nobody may try again anyway. A single
+// claim answers at once.
 func (x *step) hearsOut(d Dead) bool {
 	until := d.Until.Add(x.m.Failover)
-	return x.at.Now.Earliest.Before(until) && x.standBy(until)
+	return !x.m.Single && x.at.Now.Earliest.Before(until) && x.standBy(until)
 }
 
 // lives reports that a record shows that the worker which is to be told dead lives: it has extended or released its term, or said
