@@ -98,7 +98,7 @@ func (a *app) run(c *cobra.Command, f *runFlags, args []string) error {
 func (a *app) openToLease(ctx context.Context, f *runFlags, t storeuri.Target, log *runlog.Log) (store.Ledger, error) {
 	ledger, err := f.opened(ctx, t, log)
 	switch {
-	case err != nil && unresolved(err) && ctx.Err() != nil:
+	case err != nil && ctx.Err() != nil && (unresolved(err) || errors.Is(err, ctx.Err())): // The end came first.
 		log.Stopping(context.Cause(ctx))
 		log.Stopped()
 		return nil, f.interrupted()
