@@ -53,7 +53,7 @@ func TestRunsOutsideOfTheirSlotAreSound(t *testing.T) {
 	dead.Cause = store.WorkerDied
 	success := recordtest.Outcome(a, minutes(1), store.Succeeded)
 	died := recordtest.Told(part(1, a, 0, 2), 2, dead)
-	next := job(3, 1, "b", 1, 5, 10)
+	next, again := job(3, 1, "b", 1, 5, 10), job(2, 0, "b", 2, 2, 5)
 	lost := cut
 	lost.Cause = store.LeaseLost
 	lateWord := with(doneBy(3, part(1, a, 0, 2), 0, 2.5), success)
@@ -79,6 +79,7 @@ func TestRunsOutsideOfTheirSlotAreSound(t *testing.T) {
 		"a worker that was stopped":   {[]store.Record{a, with(recordtest.Release(a, 2, minutes(1.5)), stopped)}, 4, 0, 0, nil},
 		"a worker that died":          {[]store.Record{part(1, a, 0, 1)}, 4, 0, 0, []string{"warning run-cut 1"}},
 		"as another one says":         {[]store.Record{part(1, a, 0, 2), died}, 4, 0, 0, []string{"warning given-up 2", "warning run-cut 2"}},
+		"and then has to stop":        {[]store.Record{part(1, a, 0, 2), again, recordtest.Told(again, 3, dead), recordtest.Release(again, 4, minutes(4))}, 4, 0, 0, []string{"warning given-up 3", "warning run-cut 3"}},
 		"and it is done after that":   {[]store.Record{part(1, a, 0, 2), died, lateWord}, 4, 0, 0, nil},
 		"after the next was claimed":  {[]store.Record{part(1, a, 0, 2), died, next, with(doneBy(4, next, 0, 5.1), success)}, 6, 0, 0, nil},
 		"or without an outcome":       {[]store.Record{part(1, a, 0, 2), died, doneBy(3, part(1, a, 0, 2), 0, 2.5)}, 4, 0, 0, nil},

@@ -109,8 +109,11 @@ func (s *slotted) said(v *Verifier, r store.Record) {
 	lives := func(dead store.Record) bool {
 		return slices.ContainsFunc(s.words, func(of store.Record) bool { return says(of, dead) })
 	}
-	if r.Kind == store.KindRelease { // It was taken for dead, and lives.
-		s.dead = slices.DeleteFunc(slices.Clone(s.dead), func(dead store.Record) bool { return dead.Claim == r.Claim })
+	if r.Kind == store.KindRelease { // It was taken for dead, and lives: unless it is the release of who has said so, under a claim of its own.
+		s.dead = slices.DeleteFunc(slices.Clone(s.dead), func(dead store.Record) bool {
+			of, _ := dead.Outcome()
+			return dead.Claim == r.Claim && dead.Attempt == of.Attempt && of.InstanceID == r.InstanceID
+		})
 	}
 	switch died := ok && o.Cause == store.WorkerDied; {
 	case died && !lives(r):

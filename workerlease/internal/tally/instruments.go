@@ -32,6 +32,7 @@ var (
 	expired   = counterBy("reason", values(
 		workerlease.WindowEnded, workerlease.Stopped, workerlease.ClockJumped, workerlease.RecordVanished, workerlease.Done,
 		workerlease.Failed, workerlease.Panicked, workerlease.Ineligible, workerlease.Stalled, workerlease.Paused, workerlease.Drained, workerlease.AskedToRelease,
+		workerlease.TimedOut,
 	), "leases.expired", "{lease}", "Leases that ended, by reason.")
 	held = counter("lease.held", "s", "How long leases were held.")
 )
