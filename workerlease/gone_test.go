@@ -25,12 +25,12 @@ func TestALeaderThatIsKilledIsReportedOnce(t *testing.T) {
 		killed  time.Duration
 		slot    time.Duration // of which that is said; -1: nothing is
 	}{
-		"a plain worker":                         {plain, 6 * time.Minute, 5 * time.Minute},
-		"a leader":                               {leader, 6 * time.Minute, 5 * time.Minute},
-		"a leader that has gone on":              {leader, 11 * time.Minute, 10 * time.Minute},
-		"a leader that others may not fail back": {stays, 11 * time.Minute, 10 * time.Minute},
-		"who holds a whole slot":                 {whole, 6 * time.Minute, -1}, // Another has the next one, as always.
-		"nobody":                                 {leader, time.Hour, -1},
+		"a plain worker":                 {plain, 6 * time.Minute, 5 * time.Minute},
+		"a leader":                       {leader, 6 * time.Minute, 5 * time.Minute},
+		"a leader that has gone on":      {leader, 11 * time.Minute, 10 * time.Minute},
+		"a leader that has a whole slot": {stays, 11 * time.Minute, -1},
+		"who holds a whole slot":         {whole, 6 * time.Minute, -1}, // Another has the next one, as always.
+		"nobody":                         {leader, time.Hour, -1},
 	} {
 		bubble(t, name, func(t *testing.T) {
 			inner, link := cut(t)

@@ -7,6 +7,7 @@ import (
 	"github.com/slotlease/slotlease/internal/ledger"
 	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/workerlease/internal/timeline"
 )
 
 // This file is how a worker notices that another one has gone without a word: amid the work of a slot, or while it
@@ -21,6 +22,7 @@ type Dead struct {
 	Claim   string
 	Seq     int64     // of the head that showed it
 	Until   time.Time // end of its window, which may reach into a later slot
+	Asked   bool      // it ran for a trigger
 }
 
 // died reports that the holder of the term which the head shows has gone without a word: nothing is said of its work,
@@ -36,7 +38,8 @@ func (f facts) dead(head store.Record, below []store.Record) (d Dead) {
 	own := f.s.Hold.knows(head.Claim) || head.Claim == f.s.Bid.VoidClaim || f.s.Bid.sent(head.Claim) != nil // It lives, though it may have been too late.
 	// What it follows may be a release, with what came of the attempt.
 	blind := head.Kind != store.KindGrant && len(below) == 0
-	if own || blind || head.Group != "" || !slot.Start.Before(slot.End) || f.s.View.Dead == head.Claim || !f.cutOff(head, below) {
+	_, granted := f.m.Rules.Granted(head) // else an operator has ended it
+	if own || blind || !granted || head.Group != "" || !slot.Start.Before(slot.End) || f.s.View.Dead == head.Claim || !f.cutOff(head, below) {
 		return Dead{}
 	}
 	said := slices.ContainsFunc(append([]store.Record{head}, below...), func(r store.Record) bool {
@@ -46,45 +49,68 @@ func (f facts) dead(head store.Record, below []store.Record) (d Dead) {
 	if !f.m.Rules.Died(head, said) {
 		return Dead{}
 	}
-	return Dead{Slot: slot, Attempt: c.Attempt, Holder: head.InstanceID, Claim: head.Claim, Seq: head.Seq, Until: head.WindowEnd}
+	return Dead{Slot: slot, Attempt: c.Attempt, Holder: head.InstanceID, Claim: head.Claim, Seq: head.Seq, Until: head.WindowEnd, Asked: head.Triggered()}
 }
 
 // cutOff reports that the worker of a term which is over would have gone on, had it been there: with the job of its
-// slot or, without one, to the end of that and, if nobody asked it not to, beyond.
+// slot or, without one, to the end of that. Who goes on after that differs, and by more than shows.
 func (f facts) cutOff(head store.Record, below []store.Record) bool {
 	c := &f.s.View.Carried
 	if f.m.Once {
 		return c.Attempt > 0 && !f.m.doneIn(*c, head)
 	}
 	// A note of a later version may stand above a release.
-	newest := slices.IndexFunc(below, func(r store.Record) bool { return r.Kind == store.KindGrant || r.Kind == store.KindRelease })
+	newest := slices.IndexFunc(below, func(r store.Record) bool { return !notes(r.Kind) })
 	granted := head.Kind == store.KindGrant || newest >= 0 && below[newest].Kind == store.KindGrant
-	stays := f.m.Continuous && f.m.NoFailback && c.Orders == ""
-	return granted && c.Attempt == 0 && (stays || head.WindowEnd.Before(head.SlotEnd))
+	return granted && c.Attempt == 0 && head.WindowEnd.Before(head.SlotEnd)
 }
 
 // Death is what is to be told of a worker that has gone without a word.
 type Death struct {
 	Report
-	Seq int64 // of the head that showed it
+	Seq    int64 // of the head that showed it
+	Untold Dead  // it is to be told once its window is over, unless it says anything until then
 }
 
-// tellDead reports a worker that has gone without a word, and has it recorded.
+// tellDead reports a worker that has gone without a word, and has it recorded. Its window may not be over yet, if the slot after it
+// was claimed ahead: then it is heard out.
 func (x *step) tellDead(d Dead) {
 	if d.Holder == "" {
 		return
 	}
 	x.s.View.Dead = d.Claim
-	x.note(Note{What: WorkerDied, Slot: d.Slot, Count: d.Attempt, Record: store.Record{InstanceID: d.Holder}})
-	x.keptBack(d)
-	last := x.m.LastAttempt(d.Attempt)
-	if last {
-		x.giveUp(d.Slot, d.Attempt)
-	}
-	x.s.Death = Death{Seq: d.Seq, Report: x.reportOf(d.Claim, d.Slot, store.Outcome{
-		Result: store.Failed, Cause: store.WorkerDied, InstanceID: d.Holder, Attempt: d.Attempt, GivenUp: last,
+	x.s.Death = Death{Seq: d.Seq, Untold: d, Report: x.reportOf(d.Claim, d.Slot, store.Outcome{
+		Result: store.Failed, Cause: store.WorkerDied, InstanceID: d.Holder, Attempt: d.Attempt, GivenUp: x.m.LastAttempt(d.Attempt),
 		SlotStart: d.Slot.Start, SlotEnd: d.Slot.End,
 	})}
+	if now := x.at.Now; now.Earliest.Before(d.Until) {
+		x.s.Death.After = x.at.Local + now.Until(d.Until, timeline.Earliest)
+		return
+	}
+	x.tellUntold()
+}
+
+// tellUntold reports it.
+func (x *step) tellUntold() {
+	d := x.s.Death.Untold
+	x.s.Death.Untold = Dead{}
+	x.note(Note{What: WorkerDied, Slot: d.Slot, Count: d.Attempt, Record: store.Record{InstanceID: d.Holder}})
+	x.keptBack(d)
+	if x.m.LastAttempt(d.Attempt) {
+		x.giveUp(d.Slot, d.Attempt)
+	}
+}
+
+// hearWord takes in whether a worker that is to be told dead has said anything, by the newest records.
+func (x *step) hearWord(head store.Record, below []store.Record) {
+	d := &x.s.Death
+	switch {
+	case d.lives(head), slices.ContainsFunc(below, d.lives):
+		d.told()
+		d.Untold = Dead{}
+	case d.Untold.Holder != "" && !x.at.Now.Earliest.Before(d.Untold.Until):
+		x.tellUntold()
+	}
 }
 
 // hearsOut waits as long again as a window lasts for the word on the last attempt, and reports whether it does: its claim may have
@@ -114,7 +140,8 @@ func (x *step) keptBack(d Dead) {
 	if !x.m.Once || x.m.Single || !slot.Start.After(d.Slot.Start) {
 		return
 	}
-	if x.s.Bid.Slot.Start.After(slot.Start) || !x.m.Rules.MayStart(x.at.Now.Earliest, x.m.startBy(slot)) {
+	late := !d.Asked && !x.m.Rules.MayStart(x.at.Now.Earliest, x.m.startBy(slot)) // After a trigger's run it may yet begin.
+	if late || x.s.Bid.Slot.Start.After(slot.Start) {
 		x.passOver(slot, slot.End, Overrunning)
 	}
 }

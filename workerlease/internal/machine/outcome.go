@@ -285,9 +285,7 @@ func (x *step) recount(head store.Record, below []store.Record) {
 			x.moveUp(head)
 		}
 	}
-	if d := &x.s.Death; d.lives(head) || slices.ContainsFunc(below, d.lives) {
-		d.told()
-	}
+	x.hearWord(head, below)
 }
 
 // outcomeSent takes in the reply to the append of a record that tells an outcome alone. Nothing else waits
@@ -371,7 +369,7 @@ func (x *step) aimAgain() {
 // reports whether it does.
 func (x *step) lastWord() bool {
 	for _, r := range []*Report{&x.s.Report, &x.s.Death.Report} {
-		if r.Metadata != "" && r.Tries == 0 && !x.backingOff() {
+		if r.Metadata != "" && r.Tries == 0 && r.After == 0 && !x.backingOff() {
 			x.look(r)
 			return true
 		}
