@@ -312,7 +312,11 @@ func (x *step) miss(until time.Time) {
 			return // It had it, or another one, or it only came too late for it.
 		}
 	}
-	x.passOver(slot, until, x.whyMissed())
+	why := x.whyMissed()
+	if (why == TooLate || why == Unreachable) && x.away(until) {
+		return
+	}
+	x.passOver(slot, until, why)
 }
 
 // tellMissed reports slots that were missed; those of a job once.

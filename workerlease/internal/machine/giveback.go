@@ -127,6 +127,6 @@ func (x *step) claimsLess(slot slots.Slot) {
 		s.Bid.wait(again, timeline.Earliest)
 		return
 	}
-	x.miss(slot.End)
+	x.passOver(slot, slot.End, x.whyMissed())
 	x.next()
 }

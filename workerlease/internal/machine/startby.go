@@ -107,7 +107,7 @@ func (x *step) unattended(head store.Record) {
 	s.View.Attended = true
 	slot := x.m.Schedule.At(later(s.Bid.Late, s.View.AwayTo))
 	by := x.m.startBy(slot)
-	begun := c.claimed(slot) && !x.m.Foreign(*c)
+	begun := (c.claimed(slot) || s.View.Away != 0) && !x.m.Foreign(*c)
 	attended := head.SlotStart.After(slot.Start) && !head.Triggered() || x.pausedAt(by)
 	// An earlier one's work, of which its worker says what it skips for it.
 	ran := head.SlotStart.Before(slot.Start) && head.WindowEnd.After(by) && (x.m.Rules.GivenBack(head) || head.WindowEnd.After(x.at.Now.Earliest))
@@ -117,20 +117,25 @@ func (x *step) unattended(head store.Record) {
 	if x.mayCome(TooLate) && !x.work(x.at.Now.Earliest).IsZero() {
 		return // Who claims that tells what it passes.
 	}
-	x.tellMissed(x.m.Schedule.At(x.unbegun(head, slot.Start)), slot.End, cmp.Or(s.View.Away, Unattended))
+	from := x.unbegun(head, slot.Start)
+	if !c.claimed(slot) {
+		from = later(from, s.Bid.First.Start)
+	}
+	x.tellMissed(x.m.Schedule.At(from), slot.End, cmp.Or(s.View.Away, Unattended))
 }
 
-// away takes in that a standby could not see the ledger while slots of a job passed: the next head shows whether others have
-// begun them.
-func (x *step) away(until time.Time) {
-	v := &x.s.View
-	if !x.m.Once || x.m.Single || !x.s.Bid.Slot.End.Before(until) {
-		return
+// away takes in that the worker has not seen the ledger since the work of slots up to a time could begin, and reports whether that
+// is so: the next head shows whether others have begun it.
+func (x *step) away(until time.Time) bool {
+	v, last := &x.s.View, x.m.Schedule.At(until.Add(-1))
+	if !x.m.Once || x.m.Single || !v.ReadAt.Before(later(last.Start, x.m.startBy(last))) {
+		return false
 	}
-	v.AwayTo, v.Attended, v.Away = x.m.Schedule.At(until.Add(-1)).Start, false, Unattended
+	v.AwayTo, v.Attended, v.Away = last.Start, false, Unattended
 	if why := x.whyMissed(); why != TooLate {
 		v.Away = why
 	}
+	return true
 }
 
 // pausedAt reports that a pause which is in force was given before a time.
