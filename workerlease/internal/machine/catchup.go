@@ -84,7 +84,11 @@ func (f facts) passed(head store.Record) Passed {
 	if f.m.Single || f.m.CatchUp == CatchUpNone && !head.Triggered() || v.Carried.DoneUntil.IsZero() || work.IsZero() {
 		return Passed{}
 	}
-	first := f.m.Schedule.Next(later(later(v.Carried.newest(), v.Carried.doneEnd().Add(-1)), v.Missed))
+	attempted := v.Carried.newest()
+	if v.Carried.Attempt == 0 && v.Carried.Triggered.IsZero() {
+		attempted = attempted.Add(-1) // It was given back before it began.
+	}
+	first := f.m.Schedule.Next(later(later(attempted, v.Carried.doneEnd().Add(-1)), v.Missed))
 	if !first.Start.Before(work.Start) {
 		return Passed{}
 	}

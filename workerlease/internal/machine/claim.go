@@ -93,7 +93,9 @@ func (x *step) aim() {
 	if !mid.Before(x.m.abandoned(next)) {
 		next = x.m.Schedule.Next(next.Start)
 	}
-	x.miss(next.Start)
+	if !x.away(next.Start) {
+		x.miss(next.Start)
+	}
 	x.target(next)
 }
 
@@ -304,19 +306,14 @@ func (x *step) miss(until time.Time) {
 	s := x.s
 	slot := s.Bid.Slot
 	if s.Bid.Role != Claimant && (x.m.Single || !s.Hold.WonSlot.Equal(slot.End)) {
-		x.away(until) // It stood by, and others may have the slots that it knows nothing of.
-		return
+		return // It stood by, and others may have the slots that it knows nothing of.
 	}
 	if s.Bid.Role != Claimant || !x.m.Single && !slot.Start.After(s.Bid.Late) {
 		if slot = x.m.Schedule.Next(slot.Start); !slot.Start.Before(until) {
 			return // It had it, or another one, or it only came too late for it.
 		}
 	}
-	why := x.whyMissed()
-	if (why == TooLate || why == Unreachable) && x.away(until) {
-		return
-	}
-	x.passOver(slot, until, why)
+	x.passOver(slot, until, x.whyMissed())
 }
 
 // tellMissed reports slots that were missed; those of a job once.

@@ -124,17 +124,14 @@ func (x *step) unattended(head store.Record) {
 	x.tellMissed(x.m.Schedule.At(from), slot.End, cmp.Or(s.View.Away, Unattended))
 }
 
-// away takes in that the worker has not seen the ledger since the work of slots up to a time could begin, and reports whether that
-// is so: the next head shows whether others have begun it.
+// away turns from slots of a job, up to a time, of which the worker doesn't know what others made, and reports whether it does: the
+// next head shows that.
 func (x *step) away(until time.Time) bool {
-	v, last := &x.s.View, x.m.Schedule.At(until.Add(-1))
-	if !x.m.Once || x.m.Single || !v.ReadAt.Before(later(last.Start, x.m.startBy(last))) {
+	v, why := &x.s.View, x.whyMissed()
+	if !x.m.Once || x.m.Single || x.s.Bid.Role == Claimant && why != TooLate && why != Unreachable {
 		return false
 	}
-	v.AwayTo, v.Attended, v.Away = last.Start, false, Unattended
-	if why := x.whyMissed(); why != TooLate {
-		v.Away = why
-	}
+	v.AwayTo, v.Attended, v.Away = x.m.Schedule.At(until.Add(-1)).Start, false, why
 	return true
 }
 
@@ -147,15 +144,21 @@ func (x *step) pausedAt(at time.Time) bool {
 }
 
 // unbegun is when the first slot begins that comes after the work which the ledger shows; at most a time. The one in which a
-// run ended that was none of its own is unbegun, too.
+// run ended that was none of its own is unbegun, too, and so is one that was given back before it began.
 func (x *step) unbegun(head store.Record, most time.Time) time.Time {
-	seen := x.s.View.Carried.DoneUntil
-	if head.Triggered() {
+	c := &x.s.View.Carried
+	seen, last := c.DoneUntil, x.m.Schedule.At(head.WindowEnd)
+	switch {
+	case head.Triggered() && last.Contains(c.Begun):
 		seen = later(seen, head.WindowEnd)
-	} else {
+	case head.Triggered():
+		seen = later(seen, last.Start)
+	case c.Attempt == 0:
+		seen = later(seen, head.SlotStart)
+	default:
 		seen = later(seen, head.SlotEnd)
 		if head.WindowEnd.After(seen) {
-			seen = x.m.Schedule.At(head.WindowEnd).Start
+			seen = last.Start
 		}
 	}
 	if !seen.Before(most) {

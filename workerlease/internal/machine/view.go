@@ -39,7 +39,7 @@ type View struct {
 	Arrived     bool      // the worker has looked whether to read the head at its start
 	Attended    bool      // what the ledger shows of the slots for which the worker wasn't there was looked at
 	Away        Reason    // why it wasn't; 0: it had not started
-	AwayTo      time.Time // start of the newest of them that it had stood by for; zero: there is none
+	AwayTo      time.Time // start of the newest of them that passed since it had started; zero: there is none
 	Unreachable int64     // seq of the newest unreachable record, 0 if there is none
 }
 
