@@ -11,6 +11,7 @@ import (
 	"github.com/slotlease/slotlease/testutil/faultstore"
 	"github.com/slotlease/slotlease/workerlease"
 	"github.com/slotlease/slotlease/workerlease/event"
+	"github.com/slotlease/slotlease/workerlease/operate"
 )
 
 // A leader, or a plain worker, is killed: who takes over says so once, if the dead one would have gone on.
@@ -130,4 +131,46 @@ func TestTheLastAttemptIsHeardOutBeforeASlotIsGivenUp(t *testing.T) {
 			t.Errorf("done until %v, want the slot from 5m done", done)
 		}
 	})
+}
+
+// The next slot is claimed ahead while a run goes on to the end of its own: its worker lives, and says that it is done.
+func TestARunThatLastsToTheEndOfItsSlotIsNoDeath(t *testing.T) {
+	bubble(t, "", func(t *testing.T) {
+		ledger := memory.New(memory.Options{})
+		o := minutely("a", 1)
+		o.Job.Overrun, o.Job.MaxAttempts = workerlease.Stop, 1
+		task := func(ctx context.Context, _ workerlease.Lease) error { return waits(ctx, 56*time.Second) }
+		start(t, setup{asGiven: true, ledger: ledger.Handle(), Options: o, task: task})
+		at(20 * time.Second)
+		o.InstanceID, o.Priority = "b", 0
+		b := start(t, setup{asGiven: true, ledger: ledger.Handle(), Options: o, task: task})
+		at(3 * time.Minute)
+		if dead, s := observed[event.WorkerDied](b), b.Status(); len(dead) > 0 || s.GivenUp > 0 || len(died(t, ledger)) > 0 {
+			t.Errorf("told dead %+v, given up %d, in the ledger %+v, want nothing of it", dead, s.GivenUp, died(t, ledger))
+		}
+	})
+}
+
+// An operator ends what was in force, and gives an order on top: nobody has died.
+func TestWhatAnOperatorHasEndedIsNoDeath(t *testing.T) {
+	for name, job := range map[string]*workerlease.Job{"a leader": nil, "a job": {}} {
+		bubble(t, name, func(t *testing.T) {
+			ledger := memory.New(memory.Options{})
+			o := workerlease.Options{InstanceID: "a", LeaseInterval: 5 * time.Minute, FailoverWithin: 10 * time.Second, Continuous: job == nil, Job: job}
+			task := func(ctx context.Context, _ workerlease.Lease) error { return waits(ctx, 2*time.Minute) }
+			a := start(t, setup{ledger: ledger.Handle(), Options: o, task: task})
+			o.InstanceID, o.Priority = "b", 1
+			b := start(t, setup{ledger: ledger.Handle(), Options: o, task: task})
+			at(6 * time.Minute)
+			operator := operate.On(ledger.Handle())
+			_, err := operator.Override(t.Context(), operate.OverrideOptions{WorkerType: "job", InstanceID: "ann", Reason: "test", Seq: newest(t, ledger).Seq})
+			must(t, err)
+			_, err = operator.Give(t.Context(), operate.Order{WorkerType: "job", Kind: store.OrderDrain, Target: "elsewhere", For: 2 * time.Second, InstanceID: "ann"})
+			must(t, err)
+			at(21 * time.Minute)
+			if dead := append(observed[event.WorkerDied](a), observed[event.WorkerDied](b)...); len(dead) > 0 {
+				t.Errorf("told dead %+v, want nobody", dead)
+			}
+		})
+	}
 }

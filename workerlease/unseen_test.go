@@ -6,10 +6,12 @@ import (
 	"time"
 
 	"github.com/slotlease/slotlease/slots"
+	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/memory"
 	"github.com/slotlease/slotlease/testutil/faultstore"
 	"github.com/slotlease/slotlease/workerlease"
 	"github.com/slotlease/slotlease/workerlease/event"
+	"github.com/slotlease/slotlease/workerlease/operate"
 )
 
 // These are slots of a job that pass while nobody who would say so sees the ledger.
@@ -229,4 +231,96 @@ func TestWhatAnotherScheduleHasDoneIsNotDueAnyMore(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A trigger's run keeps others from a slot. When its worker dies, the slot is begun, or told, and not both.
+func TestASlotInWhichATriggersRunEndsIsBegunOrTold(t *testing.T) {
+	for name, c := range map[string]struct {
+		comes time.Duration // who has to take over; 0: it stands by
+		want  []int
+	}{"who stands by begins it": {0, nil}, "who comes later tells it": {4*time.Minute + 40*time.Second, []int{3, 4}}} {
+		bubble(t, name, func(t *testing.T) {
+			inner, link := cut(t)
+			j := &job{do: func(ctx context.Context, l workerlease.Lease, _ int) error {
+				if l.Triggered {
+					return waits(ctx, 50*time.Second)
+				}
+				return waits(ctx, time.Second)
+			}}
+			o := minutely("a", 0)
+			o.Job.MaxAttempts = 1
+			start(t, setup{asGiven: true, ledger: link, Options: o, task: j.run})
+			o.InstanceID, o.Priority = "b", 1
+			other := setup{asGiven: true, ledger: inner.Handle(), Options: o, task: j.run}
+			var b *worker
+			if c.comes == 0 {
+				b = start(t, other)
+			}
+			at(2*time.Minute + 45*time.Second)
+			_, err := operate.On(inner.Handle()).Give(t.Context(), operate.Order{WorkerType: "job", Kind: store.OrderTrigger, For: 10 * time.Minute, InstanceID: "ann"})
+			must(t, err)
+			at(3*time.Minute + 30*time.Second)
+			link.Break(faultstore.Down())
+			if c.comes > 0 {
+				at(c.comes)
+				b = start(t, other)
+			}
+			at(6*time.Minute + 50*time.Second)
+			equal(t, "missed", toldMissed(b), minutes(c.want...)...)
+			link.Mend()
+		})
+	}
+}
+
+// A worker is cut off from the store between its short runs, while another runs slot after slot: nobody has missed any.
+func TestAWorkerThatWasCutOffTellsNoSlotThatOthersRun(t *testing.T) {
+	for on := 4*time.Minute + 2*time.Second; on < 5*time.Minute; on += 4 * time.Second {
+		bubble(t, on.String(), func(t *testing.T) {
+			inner := memory.New(memory.Options{})
+			j := &job{do: func(ctx context.Context, l workerlease.Lease, _ int) error {
+				if since(l.Slot.Start) == 4*time.Minute {
+					return waits(ctx, 57*time.Second)
+				}
+				return waits(ctx, time.Second)
+			}}
+			o := minutely("a", 0)
+			o.Job.Overrun = workerlease.Stop
+			start(t, setup{asGiven: true, ledger: inner.Handle(), Options: o, task: j.run})
+			o.InstanceID, o.Priority = "b", 1
+			b := start(t, setup{asGiven: true, ledger: struck(t, inner.Handle(), during(2*time.Minute+36*time.Second, on, faultstore.Down())), Options: o, task: j.run})
+			at(8*time.Minute + 30*time.Second)
+			equal(t, "missed", toldMissed(b))
+		})
+	}
+}
+
+// A slot is claimed ahead, and its worker stops before it begins: who comes later tells it, with those after it.
+func TestASlotThatWasGivenBackBeforeItBeganIsTold(t *testing.T) {
+	for _, catchUp := range []workerlease.CatchUp{workerlease.CatchUpNone, workerlease.CatchUpNewest} {
+		bubble(t, catchUp.String(), func(t *testing.T) {
+			ledger := memory.New(memory.Options{})
+			j := &job{each: time.Second}
+			o := minutely("a", 0)
+			o.Job.CatchUp = catchUp
+			a := start(t, setup{asGiven: true, ledger: ledger.Handle(), Options: o, task: j.run})
+			at(3*time.Minute - time.Second)
+			a.stop(t)
+			at(5*time.Minute + 30*time.Second)
+			o.InstanceID = "b"
+			b := start(t, setup{asGiven: true, ledger: ledger.Handle(), Options: o, task: j.run})
+			at(6*time.Minute + 30*time.Second)
+			ran, missed := map[time.Duration]bool{}, map[time.Duration]bool{}
+			for _, slot := range j.ran() {
+				ran[slot] = true
+			}
+			for _, slot := range toldMissed(b) {
+				missed[slot] = true
+			}
+			for _, slot := range minutes(3, 4, 5) {
+				if ran[slot] == missed[slot] {
+					t.Errorf("the slot of %v was run: %v, and is said to be missed: %v", slot, ran[slot], missed[slot])
+				}
+			}
+		})
+	}
 }
