@@ -28,7 +28,8 @@ type Dead struct {
 // died reports that the holder of the term which the head shows has gone without a word: nothing is said of its work,
 // it has not released the rest, and no operator has ended it.
 func died(head store.Record, said bool) bool {
-	return !said && !givenBack(head) && !ledger.Supersedes(head)
+	_, granted := granted(head) // else an operator has ended it, and more was said since
+	return granted && !said && !givenBack(head) && !ledger.Supersedes(head)
 }
 
 // dead is the term that the head shows, of whatever slot, if it ended without a word, and this worker hasn't reported
@@ -38,8 +39,7 @@ func (f facts) dead(head store.Record, below []store.Record) (d Dead) {
 	own := f.s.Hold.knows(head.Claim) || head.Claim == f.s.Bid.VoidClaim || f.s.Bid.sent(head.Claim) != nil // It lives, though it may have been too late.
 	// What it follows may be a release, with what came of the attempt.
 	blind := head.Kind != store.KindGrant && len(below) == 0
-	_, granted := f.m.Rules.Granted(head) // else an operator has ended it
-	if own || blind || !granted || head.Group != "" || !slot.Start.Before(slot.End) || f.s.View.Dead == head.Claim || !f.cutOff(head, below) {
+	if own || blind || head.Group != "" || !slot.Start.Before(slot.End) || f.s.View.Dead == head.Claim || !f.cutOff(head, below) {
 		return Dead{}
 	}
 	said := slices.ContainsFunc(append([]store.Record{head}, below...), func(r store.Record) bool {

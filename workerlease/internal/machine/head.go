@@ -29,6 +29,7 @@ func (x *step) headRead(e HeadRead) {
 	x.hinted, s.Hint.Looking = s.Hint.Looking, false
 	records, enough := x.reachable(x.readable(e.Records))
 	if !enough || x.hidesGrant(records) {
+		x.heedAtOnce(records)
 		x.readOn()
 		return
 	}
@@ -38,6 +39,7 @@ func (x *step) headRead(e HeadRead) {
 	}
 	x.checkLastGrant(records)
 	if x.hidesKnown(records) {
+		x.heedAtOnce(records)
 		x.readOn()
 		return
 	}
@@ -94,6 +96,17 @@ func (x *step) readOn() {
 		x.telling.Looking = true
 	}
 	x.readHead()
+}
+
+// heedAtOnce heeds the orders of a head although more has to be read below it: that read may fail, and who holds a lease is asked for
+// it. A head from before its term has what was tried and done before.
+func (x *step) heedAtOnce(records []store.Record) {
+	s := x.s
+	if len(records) < 2 || records[0].Orders == "" || !s.Hold.holding() || records[0].Seq < max(s.Hold.Held.Seq, s.View.Known.Seq) || x.ledger().Defect(records) != nil {
+		return
+	}
+	x.observeRecord(records[0])
+	x.heedOrders()
 }
 
 // takeIn splits the records into the head, the zero Record if the ledger is empty, and those below it. It remembers

@@ -109,19 +109,19 @@ func (x *step) unattended(head store.Record) {
 	by := x.m.startBy(slot)
 	begun := (c.claimed(slot) || s.View.Away != 0) && !x.m.Foreign(*c)
 	attended := head.SlotStart.After(slot.Start) && !head.Triggered() || x.pausedAt(by)
-	// An earlier one's work, of which its worker says what it skips for it.
-	ran := head.SlotStart.Before(slot.Start) && head.WindowEnd.After(by) && (x.m.Rules.GivenBack(head) || head.WindowEnd.After(x.at.Now.Earliest))
-	if !begun || attended || ran || x.m.IsDone(*c, slot) || c.attempt(slot) != 1 || x.m.Rules.MayStart(x.at.Now.Earliest, by) {
+	if !begun || attended || x.ranInto(head, slot) || x.m.IsDone(*c, slot) || c.attempt(slot) != 1 || x.m.Rules.MayStart(x.at.Now.Earliest, by) {
 		return
 	}
 	if x.mayCome(TooLate) && !x.work(x.at.Now.Earliest).IsZero() {
 		return // Who claims that tells what it passes.
 	}
-	from := x.unbegun(head, slot.Start)
-	if !c.claimed(slot) {
-		from = later(from, s.Bid.First.Start)
-	}
-	x.tellMissed(x.m.Schedule.At(from), slot.End, cmp.Or(s.View.Away, Unattended))
+	x.tellMissed(x.m.Schedule.At(x.unbegun(head, slot.Start)), slot.End, cmp.Or(s.View.Away, Unattended))
+}
+
+// ranInto reports that an earlier slot's work kept a slot from its beginning, and that its worker says what it skips for it.
+func (f facts) ranInto(head store.Record, slot slots.Slot) bool {
+	word := f.m.Rules.GivenBack(head) || head.WindowEnd.After(f.at.Now.Earliest)
+	return head.SlotStart.Before(slot.Start) && head.WindowEnd.After(f.startBy(slot)) && word
 }
 
 // away turns from slots of a job, up to a time, of which the worker doesn't know what others made, and reports whether it does: the
@@ -160,6 +160,9 @@ func (x *step) unbegun(head store.Record, most time.Time) time.Time {
 		if head.WindowEnd.After(seen) {
 			seen = last.Start
 		}
+	}
+	if c.DoneUntil.IsZero() && c.Slot.IsZero() {
+		seen = later(seen, x.s.Bid.First.Start) // It was there, and nobody before it, as far as that shows.
 	}
 	if !seen.Before(most) {
 		return most
