@@ -160,6 +160,9 @@ func (r *runner) call(ctx context.Context, l Lease) {
 	// Deferred, since user code may do that.
 	defer func() {
 		took := w.client.local() - began
+		if why := context.Cause(ctx); err == nil && w.options.Job != nil && tookTooLong(why) {
+			err = why
+		}
 		a := w.outcome(ctx, l, err, max(took, 1))
 		if err == nil && !l.active.faltered.Load() {
 			a.observed = append(a.observed, event.TaskSucceeded{Worker: w.label(), Lease: l.plain(), Took: took, At: w.now().Mid()})
@@ -187,9 +190,12 @@ func (w *WorkerLease) outcome(ctx context.Context, l Lease, err error, took time
 	case err == nil, ended && !once && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx))):
 		return arrival{event: machine.Wake{}}
 	}
-	if ended && once {
+	switch {
+	case ended && once:
 		work.Cause = w.cause(l, context.Cause(ctx))
 		late.Work = work
+	case errors.Is(err, ErrLeaseExpired): // It was told to end in time for the end that its lease had then.
+		work.Cause = w.cause(l, err)
 	}
 	most := w.options.job().MaxAttempts
 	a := arrival{
@@ -206,10 +212,16 @@ func (w *WorkerLease) outcome(ctx context.Context, l Lease, err error, took time
 	return a
 }
 
-// cause is why an attempt failed whose lease has ended: at the end of its slot, or before that.
+// tookTooLong reports that the lease of a job ended since that took too long: then it has failed, however it ends.
+func tookTooLong(cause error) bool {
+	return errors.Is(cause, ErrTimedOut) || errors.Is(cause, ErrStalled)
+}
+
+// cause is why an attempt failed whose lease has ended: at the end of its slot or, if it would have gone on, before it should have.
 func (w *WorkerLease) cause(l Lease, ended error) store.Cause {
 	c := attemptCause(ended)
-	if last := l.active.lease(); c == store.SlotEnded && last.Expiry.Before(last.Slot.End) {
+	last, goesOn := l.active.lease(), w.options.Job != nil && w.options.Job.Overrun == Finish
+	if c == store.SlotEnded && (goesOn || last.Expiry.Before(last.Slot.End)) {
 		return store.LeaseLost
 	}
 	return c

@@ -110,7 +110,7 @@ func (c *Claim) Fail(err error) {
 // the slot again. It stops the claim as Release does, and returns nil when the record is
 // in the ledger. An error says that this is not known: because ctx ended first, or
 // because the lease had ended before, with the cause of that. The slot may then be
-// claimed again.
+// claimed again. After Job.Timeout it always is an error.
 func (c *Claim) Complete(ctx context.Context) error {
 	if !c.got() {
 		return fmt.Errorf("complete: %w: the Claim is not one of TryClaim", ErrNotClaimed)
@@ -121,7 +121,9 @@ func (c *Claim) Complete(ctx context.Context) error {
 		return fmt.Errorf("complete %q: %w: %w", c.Lease.WorkerType, ErrOptions, errs.Join())
 	}
 	c.taken.Store(true)
-	c.w.post(arrival{event: machine.Finished{Done: true, Work: c.Lease.work(nil, 0)}})
+	if !tookTooLong(context.Cause(c.ctx)) {
+		c.w.post(arrival{event: machine.Finished{Done: true, Work: c.Lease.work(nil, 0)}})
+	}
 	err := c.w.StopLeasing(ctx)
 	if err == nil && !c.try.done.Load() {
 		err = fmt.Errorf("complete %q: slot %v: not recorded as done: %w", c.Lease.WorkerType, c.Lease.Slot, context.Cause(c.ctx))

@@ -324,3 +324,36 @@ func TestASlotThatWasGivenBackBeforeItBeganIsTold(t *testing.T) {
 		})
 	}
 }
+
+// A slot that was kept back, since it might have been run late, is told although a later one was told before it.
+func TestASlotThatWasKeptBackIsToldAfterALaterOne(t *testing.T) {
+	bubble(t, "", func(t *testing.T) {
+		ledger := memory.New(memory.Options{})
+		w := newWorking(map[time.Duration]time.Duration{3 * time.Minute: 95 * time.Second})
+		o := minutely("a", 0)
+		o.Job.CatchUp = workerlease.CatchUpNewest
+		gone := runsAtOnce(t, ledger.Handle(), o, w.run)
+		at(90 * time.Second)
+		gone.cancel()
+		at(3*time.Minute + 20*time.Second)
+		o.InstanceID = "b"
+		a := runsAtOnce(t, ledger.Handle(), o, w.run)
+		at(4*time.Minute + 50*time.Second) // Slot 4 began amid the late run of slot 3, and slot 5 is paused.
+		pause(t, ledger.Handle(), 6*time.Minute+30*time.Second, false)
+		at(8 * time.Minute)
+		told := map[time.Duration]int{}
+		for _, e := range observed[event.Missed](a.worker) {
+			for at := since(e.Slot.Start); at < since(e.Until); at += time.Minute {
+				told[at]++
+			}
+		}
+		for _, e := range observed[event.Skipped](a.worker) {
+			told[since(e.Slot.Start)]++
+		}
+		for _, slot := range minutes(4, 5) {
+			if ran := len(w.of(slot)); told[slot]+ran != 1 {
+				t.Errorf("the slot of %v is told %d times, and run %d times", slot, told[slot], ran)
+			}
+		}
+	})
+}

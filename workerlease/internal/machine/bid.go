@@ -83,7 +83,7 @@ type Bid struct {
 	OutcomeUnknown bool         // Record may have been stored, or may yet be
 	MissReason     Reason       // why Slot is being missed, if it is
 	Dead           Dead         // the attempt before Record's, if its worker has gone without a word
-	Passed         Passed       // the slots that Record gives up
+	Kept, Passed   Passed       // the slots that Record gives up
 	Barred         bool         // an order keeps the worker from Slot, and it looks again whether that has ended
 	Outage         bool         // the store answers again after it had failed, or showed less than it had
 	Narrowed       bool         // the time was sampled because it is too uncertain to claim
@@ -135,7 +135,7 @@ func (b *Bid) drop() {
 		b.VoidClaim = b.Record.Claim
 	}
 	b.Stage, b.Claim, b.OutcomeUnknown, b.MissReason, b.Barred = Aiming, Claim{}, false, 0, false
-	b.Record, b.Below, b.Dead, b.Passed = store.Record{}, store.Record{}, Dead{}, Passed{}
+	b.Record, b.Below, b.Dead, b.Kept, b.Passed = store.Record{}, store.Record{}, Dead{}, Passed{}, Passed{}
 }
 
 // void gives up a claim that got too old.

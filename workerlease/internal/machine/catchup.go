@@ -78,29 +78,51 @@ type Passed struct {
 }
 
 // passed are the slots before the work of a claim after a head that nobody has begun, and nobody begins any more: the claim's
-// worker is the one that knows. Those that it has reported already are not among them.
-func (f facts) passed(head store.Record) Passed {
+// worker is the one that knows. Those that it has reported already are not among them: so what was kept back before one of those
+// comes first.
+func (f facts) passed(head store.Record) (kept, p Passed) {
 	v, work := &f.s.View, f.workAfter(head)
 	if f.m.Single || f.m.CatchUp == CatchUpNone && !head.Triggered() || v.Carried.DoneUntil.IsZero() || work.IsZero() {
-		return Passed{}
+		return kept, p
 	}
-	attempted := v.Carried.newest()
-	if v.Carried.Attempt == 0 && v.Carried.Triggered.IsZero() {
-		attempted = attempted.Add(-1) // It was given back before it began.
+	if seen := f.seen(); v.Missed.After(seen) {
+		kept = Passed{Until: v.MissedFrom, Why: TooLate}.since(f.m.Schedule.Next(seen), work)
 	}
-	first := f.m.Schedule.Next(later(later(attempted, v.Carried.doneEnd().Add(-1)), v.Missed))
-	if !first.Start.Before(work.Start) {
-		return Passed{}
-	}
-	p := Passed{First: first, Until: work.Start, Why: Unattended}
-	if head.SlotStart.Before(first.Start) && head.WindowEnd.After(first.Start) {
+	p = Passed{Until: work.Start, Why: Unattended}.since(f.m.Schedule.Next(later(f.seen(), v.Missed)), work)
+	if head.SlotStart.Before(p.First.Start) && head.WindowEnd.After(p.First.Start) {
 		p.Why = Overrunning // The run of an earlier slot went on into it.
 	}
+	return kept, p
+}
+
+// since are those of them from a slot on, and before the work of a claim; the zero Passed if there are none.
+func (p Passed) since(first, work slots.Slot) Passed {
+	if work.Start.Before(p.Until) {
+		p.Until = work.Start
+	}
+	if !first.Start.Before(p.Until) {
+		return Passed{}
+	}
+	p.First = first
 	return p
 }
 
+// seen is a time within the newest slot that the ledger shows to be begun, or done; one that was given back before it began is
+// not.
+func (f facts) seen() time.Time {
+	c := &f.s.View.Carried
+	attempted := c.newest()
+	if c.Attempt == 0 && c.Triggered.IsZero() {
+		attempted = attempted.Add(-1)
+	}
+	return later(attempted, c.doneEnd().Add(-1))
+}
+
 // tellPassed reports them, once the claim is known to have succeeded.
-func (x *step) tellPassed(p Passed) {
+func (x *step) tellPassed(kept, p Passed) {
+	if !kept.First.IsZero() {
+		x.note(Note{What: Missed, Slot: kept.First, Until: kept.Until, Why: kept.Why})
+	}
 	if !p.First.IsZero() {
 		x.tellMissed(p.First, p.Until, p.Why)
 	}

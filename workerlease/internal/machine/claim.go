@@ -318,12 +318,20 @@ func (x *step) miss(until time.Time) {
 
 // tellMissed reports slots that were missed; those of a job once.
 func (x *step) tellMissed(slot slots.Slot, until time.Time, why Reason) {
-	v := &x.s.View
-	if x.m.Once && !slot.Start.After(v.Missed) {
+	if x.m.Once && !slot.Start.After(x.s.View.Missed) {
 		return
 	}
-	v.Missed = x.m.Schedule.At(until.Add(-1)).Start
+	x.toldOf(slot.Start, x.m.Schedule.At(until.Add(-1)).Start)
 	x.note(Note{What: Missed, Slot: slot, Until: until, Why: why})
+}
+
+// toldOf notes that slots were reported, by the starts of the first and the last one.
+func (x *step) toldOf(first, last time.Time) {
+	v := &x.s.View
+	if !v.Missed.After(x.seen()) {
+		v.MissedFrom = first
+	}
+	v.Missed = later(v.Missed, last)
 }
 
 // whyMissed is why the bid's slot is missed.

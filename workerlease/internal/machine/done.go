@@ -34,7 +34,7 @@ func (x *step) finished(e Finished) {
 	if t.IsZero() {
 		t = s.Hold.Left // It ended with its lease, or right after it.
 	}
-	if t.IsZero() {
+	if t.IsZero() || x.failedBefore(e) {
 		return
 	}
 	slot := t.Slot
@@ -62,19 +62,32 @@ func (x *step) finished(e Finished) {
 		s.Bid.SkipSlot = slot.Start
 	case !x.m.Once:
 		x.yield(slot)
+	case t.Missed:
+		s.Bid.YieldSlot = x.within(t).Start // in which the next attempt may come
 	default:
 		s.Bid.YieldSlot = slot.Start
-		if t.Missed {
-			s.Bid.YieldSlot = x.within(t).Start // in which the next attempt may come
-		}
 	}
 	if s.Hold.holding() {
-		why := CodeFailed
-		if e.Done || e.GivesBack {
-			why = CodeDone
-		}
-		x.expire(why)
+		x.expire(e.why())
 	}
+}
+
+// failedBefore reports that the work had failed when it ended, since it took too long.
+func (x *step) failedBefore(e Finished) bool {
+	h := &x.s.Hold
+	if h.holding() || !h.Cut || !e.Done {
+		return false
+	}
+	x.wrote(e.Work.Output)
+	return true
+}
+
+// why is why a lease ends with its work.
+func (e Finished) why() Reason {
+	if e.Done || e.GivesBack {
+		return CodeDone
+	}
+	return CodeFailed
 }
 
 // closing reports that something is to be recorded of a slot, and may be.

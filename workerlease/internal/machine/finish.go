@@ -66,7 +66,8 @@ func (x *step) skipped() {
 	if x.at.Now.Earliest.Before(x.m.skipsAt(next)) {
 		return
 	}
-	h.Skipped, x.s.View.Missed = next.Start, next.Start
+	h.Skipped = next.Start
+	x.toldOf(next.Start, next.Start)
 	h.Row++
 	x.note(Note{What: Outlasted, Slot: next, Of: h.Held.Slot, Until: h.Held.Start, Count: h.Row})
 }

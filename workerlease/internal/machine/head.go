@@ -209,7 +209,7 @@ func (x *step) confirm(r store.Record, own bool) {
 	s.Hold.Looked, s.Hold.Narrowed = false, false
 	if own {
 		x.tellDead(s.Bid.Dead)
-		x.tellPassed(s.Bid.Passed)
+		x.tellPassed(s.Bid.Kept, s.Bid.Passed)
 	}
 	what := Claimed
 	if !own {

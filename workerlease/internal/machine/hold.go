@@ -53,6 +53,7 @@ type Hold struct {
 	Running bool          // the user's code has not returned
 	Overdue time.Duration // the local reading from which on code that has not returned overruns
 	Overran bool
+	Cut     bool      // the code under Left took too long, and so has failed, however it ends
 	Resume  time.Time // start of the slot in which code that rests is called again; zero: it doesn't rest
 }
 
@@ -104,11 +105,9 @@ func (x *step) hold() {
 		// That, or its end, was seen a moment ago. A lease that has ended stays ended.
 		x.expire(x.at.Lapsed)
 	case x.stalled():
-		x.fault(Work{Error: "no progress for " + x.m.Stall.String()})
-		x.stepDown(Stalled)
+		x.cut(Stalled, Work{Error: "no progress for " + x.m.Stall.String()})
 	case x.timedOut():
-		x.fault(Work{Cause: store.TimedOut, Error: "it has run for " + x.m.Config.Timeout.String()})
-		x.stepDown(TimedOut)
+		x.cut(TimedOut, Work{Cause: store.TimedOut, Error: "it has run for " + x.m.Config.Timeout.String()})
 	}
 	x.skipped()
 	if h.holding() && !h.Resume.IsZero() && x.m.Rules.begun(now, h.Resume) {
@@ -158,7 +157,7 @@ func (x *step) begin() {
 	h.Held, h.Next = h.Next, Term{}
 	x.s.Bid.begun(h.Held.Claim, true)
 	x.s.Eligibility.Progressed, x.s.Trouble.Began = x.at.Local, h.Held.Slot.Start
-	h.Running, h.Overran, h.Looked = true, false, false
+	h.Running, h.Overran, h.Cut, h.Looked = true, false, false, false
 	h.Began, h.Skipped, h.Row = x.at.Local, time.Time{}, 0
 	x.do(Allocate{h.Held})
 }

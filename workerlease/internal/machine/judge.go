@@ -41,7 +41,8 @@ func (x *step) judge(head store.Record, below []store.Record) {
 	default:
 		x.claimAfter(head, below)
 		if s.Bid.Stage == Sending && s.Bid.Record.Kind == store.KindGrant {
-			s.Bid.Dead, s.Bid.Passed = x.dead(head, below), x.passed(head)
+			s.Bid.Dead = x.dead(head, below)
+			s.Bid.Kept, s.Bid.Passed = x.passed(head)
 		}
 	}
 }

@@ -142,6 +142,9 @@ func (x *step) worked(e Worked) {
 		} else {
 			x.report(t, t.Slot, e.Failed, e.Work.Cause != "", e.Work)
 		}
+		if e.Failed && e.Work.Cause == store.SlotEnded {
+			x.troubled(t.Slot, CodeFailed)
+		}
 		h.Began = x.at.Local // What comes next begins now.
 		return
 	}

@@ -64,7 +64,7 @@ func (x *step) startsTooLate(head store.Record, below []store.Record) {
 		s.Bid.MissReason = Overrunning
 	}
 	if ranInto && x.m.Rules.GivenBack(head) && !s.Hold.knows(head.Claim) {
-		s.View.Missed = later(s.View.Missed, slot.Start) // The run's worker says that it skips it.
+		x.toldOf(slot.Start, slot.Start) // The run's worker says that it skips it.
 	} else {
 		x.notStarted(slot)
 	}

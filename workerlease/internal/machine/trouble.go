@@ -87,7 +87,14 @@ func (f facts) inSlot(t Term) slots.Slot {
 	return t.Slot
 }
 
-// fault takes in that the code has failed by a panic, or by showing no progress.
+// cut ends the lease of code that has taken too long, which has failed by that.
+func (x *step) cut(why Reason, w Work) {
+	x.fault(w)
+	x.stepDown(why)
+	x.s.Hold.Cut = true
+}
+
+// fault takes in that the code has failed by a panic, or by taking too long.
 func (x *step) fault(w Work) {
 	held := x.s.Hold.Held
 	if slot := x.inSlot(held); !x.s.Report.reported(held, slot) {

@@ -35,6 +35,7 @@ type View struct {
 	Dead        string    // the claim of the newest attempt that was reported as lost
 	GivenUp     time.Time // start of the newest slot of a job that was reported as given up
 	Missed      time.Time // start of the newest slot of a job that was reported as missed
+	MissedFrom  time.Time // start of the oldest of those that were reported since one was begun: what was kept back may come before it
 	Judged      bool      // a head that can be obeyed was judged
 	Arrived     bool      // the worker has looked whether to read the head at its start
 	Attended    bool      // what the ledger shows of the slots for which the worker wasn't there was looked at

@@ -87,6 +87,8 @@ type ending struct {
 	took time.Duration
 	// told is the newest end of the lease that the guard knew.
 	told time.Time
+	// late says that its job took longer than its time-out, and so has failed.
+	late bool
 	// held is set when processes of the command could not be killed.
 	held bool
 }
@@ -103,6 +105,9 @@ func (e ending) failed() bool {
 	}
 	return e.err != nil || e.ExitCode() != 0
 }
+
+// done reports that a job is done, however its command came to end.
+func (e ending) done() bool { return e.Reason != 0 && e.ExitCode() == 0 && !e.late }
 
 // succeeded reports that the command ended by itself with exit code 0. One that was told to end has neither failed nor
 // succeeded, unless it is a job: then its exit code alone says so.
@@ -133,7 +138,7 @@ func (j *job) under(ctx context.Context, l *workerlease.Lease) ending {
 	case errors.Is(err, guard.ErrUnsaid): // It was an attempt, too.
 		status := guard.Status{Code: -1, Signal: syscall.SIGKILL, Reason: guard.DeadlineReached}
 		j.Log.Ended(began, status, context.Cause(ctx), err)
-		return ending{status, err, guard.Boottime() - now, l.Expiry, j.hold(began, err)}
+		return ending{Status: status, err: err, took: guard.Boottime() - now, told: l.Expiry, held: j.hold(began, err)}
 	case err != nil:
 		j.Log.NotStarted(began, err)
 		return ending{err: err, took: guard.Boottime() - now, told: l.Expiry, held: j.hold(began, err)}
@@ -152,7 +157,7 @@ func (j *job) under(ctx context.Context, l *workerlease.Lease) ending {
 	passed()
 	j.wrote(l)
 	j.Log.Ended(began, status, context.Cause(ctx), err)
-	return ending{status, err, took, r.until, j.hold(began, err)}
+	return ending{Status: status, err: err, took: took, told: r.until, held: j.hold(began, err)}
 }
 
 // wrote tells what is kept of the output of a run that has ended.

@@ -50,7 +50,7 @@ func Once(ctx context.Context, ledger store.Ledger, t workerlease.Timing, c Comm
 		return 0, nil, kept
 	}
 	seen.forget()
-	if e.succeeded() || t.Options.Job != nil && e.Reason != 0 && e.ExitCode() == 0 {
+	if e.succeeded() || t.Options.Job != nil && e.done() {
 		seen.Observe(e.success(claim.Lease))
 	}
 	code, err = work.giveBack(ctx, claim, e, held)
@@ -162,7 +162,8 @@ func (j *job) underClaim(ctx context.Context, claim *workerlease.Claim) (e endin
 				e = j.under(ctx, &l)
 				// What was told to end is over, also if the lease goes on after all.
 				if started := e.Reason != 0; e.held || started || !e.cut() || !j.extends() || !j.timeAgain(ctx, &l, e) {
-					if !e.held && (e.failed() || started && e.ExitCode() != 0 && (e.cut() || j.Options.Job != nil)) {
+					e.late = j.Options.Job != nil && errors.Is(context.Cause(ctx), workerlease.ErrTimedOut)
+					if !e.held && (e.failed() || started && !e.done() && (e.cut() || j.Options.Job != nil)) {
 						claim.Fail(e.failureBy(context.Cause(ctx)))
 					}
 					return nil
@@ -184,19 +185,23 @@ var errPassed = errors.New("the slot ended before it could be claimed")
 // errUnrecorded is that a job has ended well, and the ledger may not say so.
 var errUnrecorded = errors.New("the command ended with exit code 0, but may not be recorded as done, and the slot may be run again")
 
+// errTookTooLong is that a command was told to end by its time-out, and has ended well: most do when they are told to.
+var errTookTooLong = errors.New("the command took longer than --run-timeout, so its job has failed, though it ended with exit code 0 when it was told to")
+
 // giveBack ends a claim whose command has ended.
 func (j *job) giveBack(ctx context.Context, claim *workerlease.Claim, e ending, held bool) (code int, err error) {
 	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTime)
 	defer cancel()
-	started := e.Reason != 0
-	if started && e.ExitCode() == 0 && j.Options.Job != nil {
+	if e.done() && j.Options.Job != nil {
 		if err := claim.Complete(limit); err != nil {
 			return 0, fmt.Errorf("%w: %w", errUnrecorded, err)
 		}
 	} else if err := claim.Release(limit); err != nil {
 		j.Log.Unreleased(err)
 	}
-	switch {
+	switch started := e.Reason != 0; {
+	case started && e.late && e.ExitCode() == 0:
+		return 0, errTookTooLong
 	case started:
 		return e.ExitCode(), nil
 	case !held, e.cut(), errors.Is(e.err, guard.ErrTooLate):

@@ -56,7 +56,7 @@ func (e ending) failureBy(early error) error {
 
 // errExtendedLate is the error of a command that was told to end although its lease
 // goes on.
-var errExtendedLate = errors.New("told to end, because the lease was extended late")
+var errExtendedLate = cutError{errors.New("told to end, because the lease was extended late"), workerlease.ErrLeaseExpired}
 
 // task runs the command for one slot. Without an error the slot is done. A command
 // that was told to end before it had done its work has not failed.
