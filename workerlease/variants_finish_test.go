@@ -48,7 +48,7 @@ func lasting(takes, timeout time.Duration) regime {
 // cutWork finds attempts that were cut at the end of their slots.
 func cutWork(r *sim.Result) []string {
 	for _, x := range r.Records["sim"] {
-		if o, ok := x.Outcome(); ok && o.Cause == store.SlotEnded {
+		if o, ok := x.Outcome(); ok && o.Cause == store.LeaseLost && o.SlotEnd.Sub(o.Ended) < time.Second && !o.Ended.After(o.SlotEnd) {
 			return []string{fmt.Sprintf("seq %d says that work was cut at the end of its slot", x.Seq)}
 		}
 	}
