@@ -124,7 +124,7 @@ func (x *asked) findTerms() {
 	for i, row := range x.rows {
 		switch {
 		case row.State == history.Poison:
-		case row.State == history.Skipped:
+		case !row.RunsFor.Start.IsZero():
 			if !e.Triggered && row.Slot.Contains(e.Slot.Start) {
 				e.Skipped = &x.rows[i]
 			}
@@ -150,16 +150,25 @@ func (x *asked) findTerms() {
 	x.growGap()
 }
 
-// findRan finds what the job that kept others from the slot had of its own.
+// findRan finds what the job that kept others from the slot had of its own. The entry of a slot in which its worker has died names
+// no record: that run is the newest of its slot that was lost.
 func (x *asked) findRan() {
 	s := x.e.Skipped
 	if s == nil {
 		return
 	}
 	for i, row := range x.rows {
-		if row.State != history.Skipped && row.Slot == s.RunsFor && row.Record.Claim == s.Record.Claim {
+		died := s.State != history.Skipped && row.Cause == store.WorkerDied
+		if row.State != history.Skipped && row.Slot == s.RunsFor && (died || row.Record.Claim == s.Record.Claim) {
 			x.e.Ran = &x.rows[i]
 		}
+	}
+	switch {
+	case s.State == history.Skipped:
+	case x.e.Ran == nil:
+		x.e.Skipped = nil
+	default:
+		s.Record = x.e.Ran.Record
 	}
 }
 

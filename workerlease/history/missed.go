@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/slotlease/slotlease/slots"
@@ -79,9 +80,12 @@ func unclaimed(slot gap.Slot) Entry {
 	if e.Order == nil {
 		e.Order = slot.Drain
 	}
-	if r := slot.Run; r != nil {
-		e.State, e.Order = Skipped, nil
-		e.Record, e.RunsFor, e.RunsSince = r.Grant, slots.Slot{Start: r.Grant.SlotStart, End: r.Grant.SlotEnd}, r.Since()
+	run := cmp.Or(slot.Run, slot.Died)
+	if run != nil {
+		e.Order, e.RunsFor, e.RunsSince = nil, slots.Slot{Start: run.Grant.SlotStart, End: run.Grant.SlotEnd}, run.Since()
+	}
+	if slot.Run != nil {
+		e.State, e.Record = Skipped, run.Grant
 	}
 	if e.Order != nil {
 		e.Order = new(*e.Order) // It ends earlier, as the reader may yet learn.
@@ -119,9 +123,11 @@ func (h *reader) current() {
 	if slot.IsZero() || slot.Start.Before(h.gaps.Since) {
 		return
 	}
-	e := unclaimed(h.gaps.Judge(slot))
+	e := unclaimed(h.gaps.Judge(slot, h.now))
 	switch {
 	case e.State == Skipped:
+	case !e.RunsFor.Start.IsZero():
+		e.State = Free // It may yet be begun.
 	case !gap.Late(newest) && (h.now.Before(newest.WindowEnd) || slot.Start.Before(newest.WindowEnd)):
 		return
 	default:

@@ -120,7 +120,7 @@ func TestADeathBeyondTheSlotIsToldEverywhere(t *testing.T) {
 		show func(s Screen) error
 		want []string
 	}{
-		"slots": {func(s Screen) error { return showLedger(t.Context(), to, l, o, s) }, []string{"failed its worker died, 8m0s longer", "12:05:00Z 12:10:00Z a 0 1772452800000 - skipped", "12:10:00Z 12:15:00Z a 0 1772452800000 - skipped", "12:15:00Z 12:20:00Z - - - - missed"}},
+		"slots": {func(s Screen) error { return showLedger(t.Context(), to, l, o, s) }, []string{"failed its worker died, 8m0s longer", "12:05:00Z 12:10:00Z a 0 1772452800000 - skipped", "12:10:00Z 12:15:00Z - - - - missed overrun: a worker died in its run since", "12:15:00Z 12:20:00Z - - - - missed"}},
 		"status": {func(s Screen) error {
 			return showStatus(t.Context(), to, l, Options{JSON: true, Timeout: time.Minute}, s)
 		}, []string{
