@@ -196,18 +196,14 @@ func statusOf(workerType string, records []store.Record, now time.Time) typeStat
 		}
 	}
 	for _, e := range slices.Backward(rows) {
-		switch e.State {
-		case history.Upcoming:
+		if e.State == history.Upcoming {
 			s.claimedBy = holderOf(e)
-		case history.Held, history.Free, history.Poison:
-		case history.Skipped, history.Expired, history.Released, history.Overridden, history.Missed, history.Done, history.Failed:
-			switch {
-			case e.Holds(now):
-			case s.holder.State != "" && e.Record.Token == s.holder.Record.Token && e.State != history.Skipped:
-				s.since = e.Window.Start // Its lease goes on over several slots.
-			case s.last.State == "" && isOver(e, now):
-				s.last = e
-			}
+		}
+		if s.holder.State != "" && e.Record.Token == s.holder.Record.Token && hasEnded(e) && e.State != history.Skipped {
+			s.since = e.Window.Start // Its lease goes on over several slots.
+		}
+		if s.last.State == "" && s.isOver(e, now) {
+			s.last = e
 		}
 		if s.schedule == "" && e.Record.Schedule != "" && e.State != history.Poison && !e.Record.Triggered() {
 			s.schedule = e.Record.Schedule
@@ -225,13 +221,26 @@ func statusOf(workerType string, records []store.Record, now time.Time) typeStat
 	return s
 }
 
-// isOver reports that a slot, or what was had of it, is over. Nothing ran under one that was skipped, or given back before it
-// began: that slot lasts to its end.
-func isOver(e history.Entry, now time.Time) bool {
+// hasEnded reports that an entry says what became of a slot, or of what somebody had of it.
+func hasEnded(e history.Entry) bool {
+	switch e.State {
+	case history.Skipped, history.Expired, history.Released, history.Overridden, history.Missed, history.Done, history.Failed:
+		return true
+	case history.Upcoming, history.Held, history.Free, history.Poison:
+	}
+	return false
+}
+
+// isOver reports that a slot is over. It goes on while somebody holds it, whatever came of those that had it before. Nothing ran
+// under one that was skipped, or given back before it began: that slot lasts to its end.
+func (t typeStatus) isOver(e history.Entry, now time.Time) bool {
 	unbegun := e.Unbegun || !e.ReleasedAt.After(e.Window.Start.Add(time.Millisecond))
 	never := e.State == history.Skipped || e.State == history.Released && unbegun
-	return !never || !now.Before(e.Slot.End)
+	return hasEnded(e) && !t.holds(e.Slot) && (!never || !now.Before(e.Slot.End))
 }
+
+// holds reports that somebody holds a slot.
+func (t typeStatus) holds(slot slots.Slot) bool { return t.holder.State != "" && t.holder.Slot == slot }
 
 // condition is what of the newest records matters most, in words. The note of a holder stays.
 func (t typeStatus) condition(rows []history.Entry, head store.Record) string {

@@ -163,6 +163,10 @@ func TestStatusShowsTheNewestSlotThatIsOver(t *testing.T) {
 	next := attempt(3, 1, "a", 1, 5, 10)
 	returned := append([]store.Record{recordtest.Release(next, 4, next.WindowStart.Add(time.Millisecond))}, append([]store.Record{next}, over...)...)
 	run := []store.Record{recordtest.Part(5, next, 15, 20), recordtest.Part(4, next, 10, 15), next}
+	fails := recordtest.Outcome(next, recordtest.Minutes(5.5), store.Failed)
+	told := recordtest.Release(next, 4, recordtest.Minutes(5.5))
+	told.Metadata = fails.Metadata()
+	again, leader := attempt(5, 1, "b", 2, 6, 10), recordtest.Grant(1, 0, "a")
 	for name, test := range map[string]struct {
 		records []store.Record
 		now     float64
@@ -173,6 +177,9 @@ func TestStatusShowsTheNewestSlotThatIsOver(t *testing.T) {
 		"released before it began, and over": {returned, 10.5, "12:05 released"},
 		"a slot that is being skipped":       {slices.Concat(run[1:], over), 11, "12:00 done"},
 		"a slot that was skipped":            {slices.Concat(run, over), 16, "12:10 skipped"},
+		"the next attempt runs":              {append([]store.Record{again, told, next}, over...), 6.5, "12:00 done"},
+		"the next attempt is awaited":        {append([]store.Record{told, next}, over...), 6.5, "12:05 failed"},
+		"a leader goes on":                   {[]store.Record{recordtest.NextSlot(3, leader, 2, 10, 15), recordtest.NextSlot(2, leader, 1, 5, 10), leader}, 12, "12:05 expired"},
 	} {
 		s := statusOf("export", test.records, recordtest.Minutes(test.now))
 		if got := fmt.Sprintf("%s %s", s.last.Slot.Start.Format("15:04"), s.last.State); got != test.want {

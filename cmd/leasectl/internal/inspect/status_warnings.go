@@ -114,20 +114,16 @@ func way(ahead time.Duration) string {
 // warnOfSlots finds what is odd about the newest slots.
 func (t *typeStatus) warnOfSlots(now time.Time) {
 	second := timeStyle{whole: true}
-	if t.last.State == history.Failed {
-		t.warn("the last slot failed%s", outcomeOf(t.last))
-	}
+	failed := t.undone(func(history.Entry) bool { return true })
+	t.warnOfFailed(failed, now)
 	switch {
 	case t.overdue(now) > 0 && t.doneUntil.IsZero():
 		t.warn("no success yet, for longer than the schedule allows")
 	case t.overdue(now) > 0:
 		t.warn("no success since the slot that ended at %s, for longer than the schedule allows", second.text(t.doneUntil, now))
 	}
-	if e := t.undone(func(e history.Entry) bool { return e.Outcome.GivenUp }); e.State != "" && e.Slot != t.last.Slot {
-		t.warn("the slot from %s was given up%s", second.text(e.Slot.Start, now), strings.Replace(outcomeOf(e), ", given up", "", 1))
-	}
-	if e := t.undone(func(e history.Entry) bool { return e.Cause == store.WorkerDied }); e.State != "" && e.Slot != t.last.Slot && !e.Outcome.GivenUp {
-		t.warn("the slot from %s failed%s", second.text(e.Slot.Start, now), outcomeOf(e))
+	if e := t.undone(func(e history.Entry) bool { return e.Outcome.GivenUp }); e.State != "" && e.Slot != failed.Slot {
+		t.warnOfGivenUp(e, now)
 	}
 	if n := t.skipped(); n > 1 {
 		t.warn("%d slots in a row were skipped: its job takes longer than they last", n)
@@ -148,14 +144,43 @@ func (t typeStatus) skipped() (n int) {
 	return n
 }
 
-// undone is the newest slot of a kind that failed since the last one that was done; its State is empty if there is none.
+// warnOfFailed says of a slot that its work failed, or that its worker fell silent.
+func (t *typeStatus) warnOfFailed(e history.Entry, now time.Time) {
+	slot, silent := "the slot from "+timeStyle{whole: true}.text(e.Slot.Start, now), e.State == history.Expired
+	if e.Slot == t.last.Slot {
+		slot = "the last slot"
+	}
+	switch present := t.holds(e.Slot) || !e.Outcome.GivenUp && now.Before(e.Slot.End); { // Another attempt may follow.
+	case e.State == "":
+	case present && silent:
+		t.warn("the lease of %s ended early in this slot%s", workedBy(e), outcomeOf(e))
+	case present:
+		t.warn("the work of %s failed in this slot%s", workedBy(e), outcomeOf(e))
+	case silent:
+		t.warn("the lease of %s ended early%s", slot, outcomeOf(e))
+	case e.Outcome.GivenUp && e.Slot != t.last.Slot:
+		t.warnOfGivenUp(e, now)
+	default:
+		t.warn("%s failed%s", slot, outcomeOf(e))
+	}
+}
+
+// warnOfGivenUp says of a slot that no attempt at it follows.
+func (t *typeStatus) warnOfGivenUp(e history.Entry, now time.Time) {
+	t.warn("the slot from %s was given up%s", timeStyle{whole: true}.text(e.Slot.Start, now), strings.Replace(outcomeOf(e), ", given up", "", 1))
+}
+
+// undone is the newest slot of a kind that failed, or whose worker fell silent, since one came to something better; its State is
+// empty if there is none. Of the holder, its own note says it.
 func (t typeStatus) undone(is func(history.Entry) bool) history.Entry {
 	for _, e := range slices.Backward(t.rows) {
-		if e.State == history.Done {
-			break
-		}
-		if e.State == history.Failed && is(e) {
+		lost := e.State == history.Failed || e.State == history.Expired && e.Silent()
+		led := e.Attempt == 0 && hasEnded(e) && e.Record.Kind == store.KindGrant // A leader is never done.
+		switch {
+		case lost && is(e) && !(t.holds(e.Slot) && e.Record.Token == t.holder.Record.Token):
 			return e
+		case e.State == history.Done, led && !lost && e.State != history.Skipped:
+			return history.Entry{}
 		}
 	}
 	return history.Entry{}
@@ -244,6 +269,8 @@ func outcomeOf(e history.Entry) (text string) {
 	switch {
 	case e.Cause == store.WorkerDied:
 		text = ": its worker died"
+	case e.Silent():
+		return ": its worker fell silent"
 	case !e.OutcomeKnown:
 		return ""
 	case o.Cause != "":
