@@ -250,6 +250,15 @@ func (w *WorkerLease) Status() Status {
 	return s
 }
 
+// Overdue is how long ago Due has passed; 0 if it hasn't, and while an operator has paused the worker type.
+func (s Status) Overdue() time.Duration {
+	paused := slices.ContainsFunc(s.Orders, func(o store.Order) bool { return o.Kind == store.OrderPause })
+	if s.Due.IsZero() || paused {
+		return 0
+	}
+	return max(0, s.StoreTime.Sub(s.Due))
+}
+
 // obstacles are why nothing can begin although the store answers.
 type obstacles struct {
 	timeUnknown bool

@@ -153,6 +153,10 @@ func TestStatusSaysWhatComesAfterAPause(t *testing.T) {
 		if got := statusOf("export", []store.Record{r}, now).texts(now)[7]; got != want {
 			t.Errorf("paused up to %v min, the next slot comes %q, want %q", until, got, want)
 		}
+		s := overview{glimpse: glimpse{at: now}, types: []typeStatus{statusOf("export", []store.Record{r}, now)}}
+		if ms := *s.data().Types[0].NextInMs; !strings.HasSuffix(want, "in "+brief(time.Duration(ms)*time.Millisecond)) {
+			t.Errorf("paused up to %v min, as JSON the next slot comes in %d ms, want %q", until, ms, want)
+		}
 	}
 }
 
