@@ -85,6 +85,9 @@ func answer(e explain.Explanation) (lines []string) {
 		if v.Before {
 			line += " before"
 		}
+		if v.OwnBefore {
+			line += " although it had the one before"
+		}
 		if v.Detail != "" {
 			line += ": " + v.Detail
 		}
@@ -106,9 +109,10 @@ func TestExplain(t *testing.T) {
 		roster  []store.Presence
 		want    []string
 	}{
-		"within one priority": {11, 11, []store.Record{b, a}, []store.Presence{worker("b", func(p *store.Presence) { p.Effective = 0 })}, []string{"12:10 now a", "a had", "b samePriority before"}},
-		"by priority":         {11, 11, []store.Record{b, a}, []store.Presence{worker("a"), worker("b")}, []string{"12:10 now a", "a had", "b higherPriority"}},
-		"by an older word":    {6, 11, []store.Record{b, a}, []store.Presence{worker("b")}, []string{"12:05 past a", "a had", "b higherPriority?"}},
+		"within one priority":   {11, 11, []store.Record{b, a}, []store.Presence{worker("b", func(p *store.Presence) { p.Effective = 0 })}, []string{"12:10 now a", "a had", "b samePriority before"}},
+		"it had the one before": {11, 11, []store.Record{b, grant(1, 1, "b")}, []store.Presence{worker("b", func(p *store.Presence) { p.Effective, p.Seen = 0, minutes(9.9) })}, []string{"12:10 now a", "a had", "b samePriority although it had the one before"}},
+		"by priority":           {11, 11, []store.Record{b, a}, []store.Presence{worker("a"), worker("b")}, []string{"12:10 now a", "a had", "b higherPriority"}},
+		"by an older word":      {6, 11, []store.Record{b, a}, []store.Presence{worker("b")}, []string{"12:05 past a", "a had", "b higherPriority?"}},
 		"unknown of an older slot": {
 			6, 11,
 			[]store.Record{b, a},
