@@ -63,7 +63,7 @@ func (s overview) rows(notes bool) [][]table.Cell {
 		{name: "NEXT"},
 		{name: "JOB"},
 		{name: "WORKERS"},
-		{name: "NOTE", colour: always(table.Yellow), blank: true, hidden: !notes},
+		{name: "NOTE", colour: always(table.Yellow), most: 10 * mostColumns, blank: true, hidden: !notes},
 	}, texts)
 }
 
