@@ -109,10 +109,11 @@ func TestExplain(t *testing.T) {
 		roster  []store.Presence
 		want    []string
 	}{
-		"within one priority":   {11, 11, []store.Record{b, a}, []store.Presence{worker("b", func(p *store.Presence) { p.Effective = 0 })}, []string{"12:10 now a", "a had", "b samePriority before"}},
-		"it had the one before": {11, 11, []store.Record{b, grant(1, 1, "b")}, []store.Presence{worker("b", func(p *store.Presence) { p.Effective, p.Seen = 0, minutes(9.9) })}, []string{"12:10 now a", "a had", "b samePriority although it had the one before"}},
-		"by priority":           {11, 11, []store.Record{b, a}, []store.Presence{worker("a"), worker("b")}, []string{"12:10 now a", "a had", "b higherPriority"}},
-		"by an older word":      {6, 11, []store.Record{b, a}, []store.Presence{worker("b")}, []string{"12:05 past a", "a had", "b higherPriority?"}},
+		"within one priority":       {11, 11, []store.Record{b, a}, []store.Presence{worker("b", func(p *store.Presence) { p.Effective = 0 })}, []string{"12:10 now a", "a had", "b samePriority before"}},
+		"the first slot is claimed": {4.9, 4.9, []store.Record{a}, []store.Presence{worker("a", func(p *store.Presence) { p.Since, p.Seen = minutes(4), minutes(4.9) })}, []string{"12:00 now nobody: nobodyThere", "a notStarted"}},
+		"it had the one before":     {11, 11, []store.Record{b, grant(1, 1, "b")}, []store.Presence{worker("b", func(p *store.Presence) { p.Effective, p.Seen = 0, minutes(9.9) })}, []string{"12:10 now a", "a had", "b samePriority although it had the one before"}},
+		"by priority":               {11, 11, []store.Record{b, a}, []store.Presence{worker("a"), worker("b")}, []string{"12:10 now a", "a had", "b higherPriority"}},
+		"by an older word":          {6, 11, []store.Record{b, a}, []store.Presence{worker("b")}, []string{"12:05 past a", "a had", "b higherPriority?"}},
 		"unknown of an older slot": {
 			6, 11,
 			[]store.Record{b, a},

@@ -74,7 +74,8 @@ func (x *asked) findScheduled() {
 	if !found {
 		e.Slot = x.bySchedule()
 		oldest, known := x.oldest()
-		e.Unread = known && x.At.Before(oldest)
+		first := oldest.Seq == 1 && !oldest.ReadAt.IsZero() && !x.At.Before(oldest.ReadAt) // It is claimed, and nobody had the slot before.
+		e.Unread = known && x.At.Before(oldest.WindowStart) && !first
 	}
 }
 
@@ -105,14 +106,14 @@ func (x *asked) oldestFirst() func(yield func(store.Record) bool) {
 	return slices.Values(records)
 }
 
-// oldest is when the oldest record that grants something begins.
-func (x *asked) oldest() (at time.Time, known bool) {
+// oldest is the oldest record that grants something.
+func (x *asked) oldest() (r store.Record, known bool) {
 	for r := range x.oldestFirst() {
 		if r.Kind == store.KindGrant && r.Defect == "" {
-			return r.WindowStart, true
+			return r, true
 		}
 	}
-	return time.Time{}, false
+	return store.Record{}, false
 }
 
 // findTerms finds who had the slot, and what came of it.

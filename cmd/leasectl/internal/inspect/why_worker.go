@@ -226,5 +226,8 @@ func (a answer) notStarted(v explain.Verdict) string {
 			return fmt.Sprintf("It began at %s, too late for the slot from %s, whose job may begin until %s (--start-within).", a.second(p.Since), a.second(a.Slot.Start), a.second(by))
 		}
 	}
+	if len(a.Terms) == 0 && a.When == explain.Now {
+		return fmt.Sprintf("It began at %s, and waits for its first slot, as plain workers and those with --wait-for-boundary do.", a.second(p.Since))
+	}
 	return fmt.Sprintf("It had not started when the slot was decided: it began at %s, and waited for the next one, as plain workers and those with --wait-for-boundary do.", a.second(p.Since))
 }
