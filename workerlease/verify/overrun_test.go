@@ -113,6 +113,10 @@ func TestRunsOutsideOfTheirSlotAreSound(t *testing.T) {
 		var got []string
 		for _, f := range report.Findings {
 			got = append(got, fmt.Sprint(f.Severity, " ", f.Code, " ", f.Seq))
+			last := slices.ContainsFunc(report.Findings, func(g verify.Finding) bool { return g.Code == verify.GivenUp })
+			if f.Code == verify.RunCut && last != strings.Contains(f.Remedy, "no attempt follows") {
+				t.Errorf("%s: of the run that was cut it says %q", name, f.Remedy)
+			}
 			if f.Code == verify.MissedSlots && (!strings.Contains(f.Remedy, "CatchUp") || strings.Contains(f.Remedy, "lead")) {
 				t.Errorf("%s: of a job's slots that were missed it says %q, want what a job has against it", name, f.Remedy)
 			}

@@ -60,7 +60,11 @@ func says(r, dead store.Record) bool {
 func (s *slotted) failed(v *Verifier, r store.Record) {
 	o, _ := r.Outcome()
 	if o.Cause != "" && o.Cause != store.Stopped && o.Cause != store.Ordered {
-		v.find(RunCut, r, "%s the slot that starts at %s, by %s, failed: %s.", triedAt(o.Attempt), store.Format(o.SlotStart), o.InstanceID, o.Cause)
+		f := v.finding(RunCut, r, "%s the slot that starts at %s, by %s, failed: %s.", triedAt(o.Attempt), store.Format(o.SlotStart), o.InstanceID, o.Cause)
+		if o.GivenUp {
+			f.Remedy = lookAtSlots + " Its work may be half done, and no attempt follows."
+		}
+		v.found.add(f)
 	}
 	if o.GivenUp {
 		v.find(GivenUp, r, "The slot that starts at %s was given up after attempt %d.", store.Format(o.SlotStart), o.Attempt)
