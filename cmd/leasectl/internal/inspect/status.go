@@ -118,7 +118,11 @@ func (s *overview) take(ctx context.Context, l *charges.Ledger, workerType strin
 				return err
 			}
 		}
-		one := statusOf(name, records[:min(len(records), statusRecords)], s.at)
+		newest := records[:min(len(records), statusRecords)]
+		one := statusOf(name, newest, s.at)
+		if by := one.replaced(crews[name], s.at); by != "" {
+			one = statusBy(name, newest, s.at, by)
+		}
 		one.recent = recentOf(records, s.at, s.recent)
 		if one.schedule == "" {
 			one.plan(scheduleIn(crews[name]), s.at) // Orders may have come before the first slot.
@@ -185,10 +189,16 @@ func (s *overview) crews(ctx context.Context, l *charges.Ledger, workerType stri
 	return crews, err
 }
 
-// statusOf is what the newest records of a type say at a time.
+// statusOf is what the newest records of a type say at a time, by the schedules that they name.
 func statusOf(workerType string, records []store.Record, now time.Time) typeStatus {
-	rows := history.Read(records, now, nil)
-	s := typeStatus{workerType: workerType, rows: rows}
+	return statusBy(workerType, records, now, "")
+}
+
+// statusBy is statusOf by a schedule that has replaced theirs.
+func statusBy(workerType string, records []store.Record, now time.Time, by string) typeStatus {
+	schedule, _ := slots.Parse(by) // nil if there is none
+	rows := history.Read(records, now, schedule)
+	s := typeStatus{workerType: workerType, rows: rows, schedule: by}
 	if holder, held := history.Holder(rows, now); held {
 		s.holder, s.since = holder, holder.Window.Start
 		if holder.State == history.Failed || holder.Overran(now) > 0 {
@@ -279,6 +289,19 @@ func (t *typeStatus) plan(text string, now time.Time) {
 	if schedule, err := slots.Parse(text); err == nil {
 		t.next = schedule.Next(now)
 	}
+}
+
+// replaced is the schedule of the workers that are there, if all have one, and nobody goes by that of the newest records any more: a
+// slot of that has begun, and nobody has it.
+func (t typeStatus) replaced(crew []store.Presence, now time.Time) (by string) {
+	if n := len(t.rows); n == 0 || t.rows[n-1].State != history.Missed && t.rows[n-1].State != history.Free {
+		return ""
+	}
+	there := slices.DeleteFunc(slices.Clone(crew), func(p store.Presence) bool { return !workerlease.StandingOf(p, t.rows, now).There() })
+	if theirs := (typeStatus{}).schedules(there, now); len(theirs) == 1 && len(t.schedules(there, now)) == 2 {
+		return theirs[0]
+	}
+	return ""
 }
 
 // scheduleIn is the schedule that the first worker of a roster says it has.

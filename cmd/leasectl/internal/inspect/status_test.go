@@ -211,3 +211,32 @@ func TestStatusSaysSinceWhenALongLeaseIsHeld(t *testing.T) {
 		t.Errorf("by an extension, since = %v, want %v", s.since, recordtest.Noon)
 	}
 }
+
+// All workers have a schedule that is new: once a slot of the old one begins and nobody takes it, the new one is what counts.
+func TestStatusGoesByTheScheduleThatAllWorkersHave(t *testing.T) {
+	old := attempt(1, 0, "a", 1, 0, 5)
+	done := finished(2, old, 0, 1)
+	for name, test := range map[string]struct {
+		at        float64
+		schedules []string
+		want      string
+		warnings  int
+	}{
+		"while the old one's slot lasts": {4, []string{"every 1h"}, "every 5m", 1},
+		"after it":                       {12, []string{"every 1h", "every 1h"}, "every 1h", 0},
+		"if theirs differ":               {12, []string{"every 1h", "every 5m"}, "every 5m", 2},
+	} {
+		l := recorded(t, test.at, old, done)
+		for i, schedule := range test.schedules {
+			id := string(rune('a' + i))
+			p := store.Presence{WorkerType: "export", ID: id, InstanceID: id, Phase: store.PhaseCandidate, Schedule: schedule, Seen: recordtest.Minutes(test.at - 0.1), Next: recordtest.Minutes(test.at + 1)}
+			if err := l.Attend(t.Context(), []store.Presence{p}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		o, _ := looks(t, l, "export")
+		if one := o.types[0]; one.schedule != test.want || len(one.warnings) != test.warnings {
+			t.Errorf("%s: status goes by %q, and warns of %q, want %q and %d warnings", name, one.schedule, one.warnings, test.want, test.warnings)
+		}
+	}
+}
