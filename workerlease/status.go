@@ -75,8 +75,8 @@ type Status struct {
 	// used up Job.MaxAttempts. None of it makes the worker unhealthy.
 	Failed, Skipped, GivenUp int
 
-	// DoneUntil is the end of the newest slot of this worker's schedule whose job is done, in store
-	// time, as far as it knows; zero if none is.
+	// DoneUntil is the end of the newest slot of this worker's schedule whose job is done, or was skipped by a run that
+	// succeeded, in store time, as far as it knows; zero if none is.
 	DoneUntil time.Time `json:",omitzero"`
 	// Due is up to when the next slot after that may begin, in store time. If none is done, it is that of the slot which was
 	// tried last before this worker came, or else of the first that this worker could begin. While a holder is known, it

@@ -2,6 +2,7 @@ package history
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -29,7 +30,7 @@ func (e Entry) note() string {
 		return e.Defect
 	case e.Count > 1 && e.More:
 		return fmt.Sprintf("and more: only %d were counted; %d slots", MaxMissed, e.Count)
-	case e.State == Missed || e.State == Skipped || e.State == Free:
+	case slices.Contains([]State{Missed, Skipped, Free}, e.State):
 		return e.unclaimedNote()
 	case e.State == Done:
 		return e.part(e.DoneAt)

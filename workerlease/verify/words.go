@@ -14,10 +14,7 @@ import (
 // said takes in what a record says of an attempt at a slot.
 func (s *slotted) said(v *Verifier, r store.Record) {
 	o, ok := r.Outcome()
-	_, lost := r.Lost() // What it said may be lost, too.
-	if lost || r.Kind == store.KindRelease || r.Kind == store.KindOverride || r.Kind == store.KindReset || ok && o.InstanceID == s.led.InstanceID {
-		s.led = store.Record{}
-	}
+	s.saidOfLed(r)
 	s.unsaid = slices.DeleteFunc(slices.Clone(s.unsaid), func(of store.Record) bool {
 		own := ok && o.InstanceID == of.InstanceID && o.Attempt == of.Attempt && o.SlotStart.Equal(of.SlotStart)
 		return own || of.Claim == r.Claim && (r.Kind == store.KindDone || r.Kind == store.KindRelease) || r.Kind == store.KindOverride
@@ -42,6 +39,16 @@ func (s *slotted) said(v *Verifier, r store.Record) {
 		s.words = append(slices.Clone(s.words[max(0, len(s.words)+1-mostUnsaid):]), r)
 		s.dead = slices.DeleteFunc(slices.Clone(s.dead), lives)
 		s.failed(v, r)
+	}
+}
+
+// saidOfLed takes in what ends the newest lease of a leader in order, or may have been said before the store lost it.
+func (s *slotted) saidOfLed(r store.Record) {
+	o, told := r.Outcome()
+	_, lost := r.Lost()
+	ended := r.Kind == store.KindRelease || r.Kind == store.KindOverride || r.Kind == store.KindReset
+	if lost || ended || told && o.InstanceID == s.led.InstanceID {
+		s.led = store.Record{}
 	}
 }
 

@@ -68,7 +68,7 @@ type typeStatus struct {
 	orders     []store.Order // of operators, in force
 	rows       []history.Entry
 	job        *store.JobTimes // by the workers that are there; nil if none says
-	doneUntil  time.Time       // the end of the newest slot of a job that is done
+	doneUntil  time.Time       // the end of the newest slot of a job that is done, or was skipped by a run that succeeded
 	due        slots.Slot      // the one after that; zero without a job
 	mayEnd     time.Time       // the end of the slot after that, which a run that goes on may skip
 	recent     []Recent        // the newest slots, if they are wanted
@@ -279,37 +279,6 @@ func obstacle(rows []history.Entry, head store.Record) string {
 		return fmt.Sprintf("record %d can't be obeyed: leasectl doctor says what to do", head.Seq)
 	case !newest.BlocksUntil.IsZero():
 		return "nothing can be claimed until " + store.Format(newest.BlocksUntil) + ": leasectl doctor says what to do"
-	}
-	return ""
-}
-
-// plan takes a schedule, and the slot that comes next by it.
-func (t *typeStatus) plan(text string, now time.Time) {
-	t.schedule = text
-	if schedule, err := slots.Parse(text); err == nil {
-		t.next = schedule.Next(now)
-	}
-}
-
-// replaced is the schedule of the workers that are there, if all have one, and nobody goes by that of the newest records any more: a
-// slot of that has begun, and nobody has it.
-func (t typeStatus) replaced(crew []store.Presence, now time.Time) (by string) {
-	if n := len(t.rows); n == 0 || t.rows[n-1].State != history.Missed && t.rows[n-1].State != history.Free {
-		return ""
-	}
-	there := slices.DeleteFunc(slices.Clone(crew), func(p store.Presence) bool { return !workerlease.StandingOf(p, t.rows, now).There() })
-	if theirs := (typeStatus{}).schedules(there, now); len(theirs) == 1 && len(t.schedules(there, now)) == 2 {
-		return theirs[0]
-	}
-	return ""
-}
-
-// scheduleIn is the schedule that the first worker of a roster says it has.
-func scheduleIn(crew []store.Presence) string {
-	for _, p := range crew {
-		if p.Schedule != "" {
-			return p.Schedule
-		}
 	}
 	return ""
 }
