@@ -6,6 +6,7 @@ import (
 
 	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/workerlease"
 	"github.com/slotlease/slotlease/workerlease/history"
 )
 
@@ -126,7 +127,7 @@ func (x *asked) findTerms() {
 		switch {
 		case row.State == history.Poison:
 		case !row.RunsFor.Start.IsZero():
-			if !e.Triggered && row.Slot.Contains(e.Slot.Start) {
+			if !e.Triggered && row.Slot.Contains(e.Slot.Start) && !x.mayBegin(row) {
 				e.Skipped = &x.rows[i]
 			}
 		case row.Record.Kind == store.KindGrant && row.Slot == e.Slot:
@@ -149,6 +150,17 @@ func (x *asked) findTerms() {
 		return
 	}
 	x.growGap()
+}
+
+// mayBegin reports that a slot may be begun now, since the run that went on into it has ended.
+func (x *asked) mayBegin(row history.Entry) bool {
+	var job *store.JobTimes
+	for _, p := range x.Presences {
+		if p.Job != nil && workerlease.IsPresent(p, x.Now) {
+			job = p.Job
+		}
+	}
+	return row.MayBegin(x.rows, job, x.Now) && row.MayBegin(x.rows, nil, x.Now)
 }
 
 // findRan finds what the job that kept others from the slot had of its own. The entry of a slot in which its worker has died names

@@ -27,7 +27,7 @@ const (
 	// Missed: the slot has passed, and nobody claimed it, or the worker died in it that ran an earlier one.
 	Missed State = "missed"
 	// Skipped: nobody began the work of the slot, because it still ran for an earlier one when the slot
-	// began: see Entry.RunsFor. If that slot is the present one, it may yet be begun.
+	// began: see Entry.RunsFor. If that slot is the present one, it may yet be begun: see Entry.MayBegin.
 	Skipped State = "skipped"
 	// Free: the slot has begun, and nobody has claimed it.
 	Free State = "free"

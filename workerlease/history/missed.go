@@ -135,3 +135,25 @@ func (h *reader) current() {
 	}
 	h.entries = append(h.entries, e)
 }
+
+// MayBegin reports that the slot of a skipped entry, one of those that were read, may yet be begun at a time: it lasts, no success
+// of the run that went on into it covers it, and its job may begin so
+// late. If the times of the job aren't known, job is nil: then that run has ended.
+func (e Entry) MayBegin(read []Entry, job *store.JobTimes, at time.Time) bool {
+	if e.State != Skipped || e.Count > 1 || !e.Slot.Contains(at) {
+		return false
+	}
+	ended := true
+	for _, r := range read {
+		if r.State != Skipped && r.Slot == e.RunsFor && r.Record.Claim == e.Record.Claim {
+			if r.State == Done && !r.Record.Triggered() {
+				return false
+			}
+			ended = !r.Holds(at)
+		}
+	}
+	if job == nil {
+		return ended
+	}
+	return at.Before(e.Slot.Start.Add(job.StartsWithin(e.Slot.Length())))
+}

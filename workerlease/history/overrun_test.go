@@ -2,6 +2,7 @@ package history_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/slotlease/slotlease/internal/recordtest"
 	"github.com/slotlease/slotlease/store"
@@ -271,4 +272,33 @@ func TestALeaseThatNeverBeganIsNoDeath(t *testing.T) {
 		"which ends without a word":        {records: []store.Record{a, back(2, a, 2), again(3)}, now: minutes(5), want: []string{"12:00 released a -9.2s released 12:02:00 (never begun)", "12:00 failed a +2m6s (from +2m6s to +4m0s, its worker died)", "12:05 free"}},
 		"another's release changes it not": {records: []store.Record{a, back(2, job(1, 0, "b", 1, 1, 2), 2)}, now: minutes(1.5), want: []string{"12:00 held a -9.2s", "12:00 poison b (it is not of the term in seq 1, and is no grant)"}},
 	})
+}
+
+// A slot that a run went on into may be begun after that, if that run has not succeeded and the job may begin so late.
+func TestASlotThatARunWentOnIntoMayYetBegin(t *testing.T) {
+	minutes := recordtest.Minutes
+	a := job(1, 0, "a", 1, 0, 5)
+	over := on(2, a, 5, 8)
+	failed := recordtest.Release(over, 3, minutes(6))
+	failed.Metadata = recordtest.Outcome(a, minutes(6), store.Failed).Metadata()
+	late, early := &store.JobTimes{StartWithin: 4 * time.Minute}, &store.JobTimes{StartDefault: true}
+	for name, test := range map[string]struct {
+		records []store.Record
+		at      float64
+		job     *store.JobTimes
+		want    bool
+	}{
+		"it runs, and the job may begin late": {[]store.Record{a, over}, 7, late, true},
+		"it runs, and the job may not":        {[]store.Record{a, over}, 7, early, false},
+		"it runs, and the job may for now":    {[]store.Record{a, over}, 6, early, true},
+		"it runs, and nothing is known":       {[]store.Record{a, over}, 7, nil, false},
+		"it has failed, and nothing is known": {[]store.Record{a, over, failed}, 7, nil, true},
+		"it has failed, and the job may not":  {[]store.Record{a, over, failed}, 7, early, false},
+		"it has succeeded":                    {[]store.Record{a, over, doneBy(3, over, 1, 6), recordtest.Release(over, 4, minutes(6))}, 7, late, false},
+	} {
+		entries := history.Read(test.records, minutes(test.at), nil)
+		if e := entries[len(entries)-1]; e.State != history.Skipped || e.MayBegin(entries, test.job, minutes(test.at)) != test.want {
+			t.Errorf("%s: MayBegin() of %s = %v, want %v", name, rowText(e), !test.want, test.want)
+		}
+	}
 }

@@ -56,6 +56,7 @@ func (t *typeStatus) count(crew []store.Presence, now time.Time) (there []store.
 func (t *typeStatus) take(crew []store.Presence, roster bool, now time.Time) {
 	there, holds := t.count(crew, now)
 	t.job = jobOf(there)
+	mayBegin(t.rows, func() []store.Presence { return slices.Clone(crew) }, now)
 	if t.job == nil {
 		t.passSkipped(now)
 	}
