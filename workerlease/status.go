@@ -75,8 +75,8 @@ type Status struct {
 	// used up Job.MaxAttempts. None of it makes the worker unhealthy.
 	Failed, Skipped, GivenUp int
 
-	// DoneUntil is the end of the newest slot of this worker's schedule whose job is done, in store
-	// time, as far as it knows; zero if none is.
+	// DoneUntil is the end of the newest slot of this worker's schedule whose job is done, or was skipped by a run that
+	// succeeded, in store time, as far as it knows; zero if none is.
 	DoneUntil time.Time `json:",omitzero"`
 	// Due is up to when the next slot after that may begin, in store time. If none is done, it is that of the slot which was
 	// tried last before this worker came, or else of the first that this worker could begin. While a holder is known, it
@@ -248,6 +248,15 @@ func (w *WorkerLease) Status() Status {
 		s.Blocked = fmt.Sprintf("it has been stuck for %v: %s has not returned", s.Stuck.Round(time.Second), waitsFor)
 	}
 	return s
+}
+
+// Overdue is how long ago Due has passed; 0 if it hasn't, and while an operator has paused the worker type.
+func (s Status) Overdue() time.Duration {
+	paused := slices.ContainsFunc(s.Orders, func(o store.Order) bool { return o.Kind == store.OrderPause })
+	if s.Due.IsZero() || paused {
+		return 0
+	}
+	return max(0, s.StoreTime.Sub(s.Due))
 }
 
 // obstacles are why nothing can begin although the store answers.

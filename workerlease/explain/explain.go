@@ -46,7 +46,7 @@ type Explanation struct {
 	// Holder is the one whose lease was in force at At, also for another slot, which its job was too long for or which
 	// it does late; nil if there is none.
 	Holder *history.Entry
-	// Skipped is set if nobody began the slot, because the job still ran for an earlier one.
+	// Skipped is set if nobody began the slot, because the job still ran for an earlier one, or its worker died in that run.
 	Skipped *history.Entry
 	// Ran is what that job had of its own slot, if Skipped is set and it was read; else nil.
 	Ran *history.Entry

@@ -85,6 +85,9 @@ func answer(e explain.Explanation) (lines []string) {
 		if v.Before {
 			line += " before"
 		}
+		if v.OwnBefore {
+			line += " although it had the one before"
+		}
 		if v.Detail != "" {
 			line += ": " + v.Detail
 		}
@@ -99,6 +102,14 @@ func answer(e explain.Explanation) (lines []string) {
 func TestExplain(t *testing.T) {
 	a, b := grant(1, 1, "a"), grant(2, 2, "a") // 12:05 and 12:10
 	cut := change(a, func(r *store.Record) { r.WindowEnd = minutes(7) })
+	long := change(grant(1, 0, "a"), func(r *store.Record) { r.Attempt, r.WindowEnd = 1, minutes(8) })
+	failed := recordtest.Release(long, 2, minutes(6))
+	failed.Metadata = recordtest.Outcome(long, minutes(6), store.Failed).Metadata()
+	begins := func(within float64) func(p *store.Presence) {
+		return func(p *store.Presence) {
+			p.Job, p.Seen = &store.JobTimes{StartWithin: minutes(within).Sub(minutes(0)), Overrun: "finish"}, minutes(7)
+		}
+	}
 	pause, drain := order(store.OrderPause, "", 4, 30), order(store.OrderDrain, "vm-b", 4, 30)
 	for name, test := range map[string]struct {
 		at, now float64
@@ -106,9 +117,13 @@ func TestExplain(t *testing.T) {
 		roster  []store.Presence
 		want    []string
 	}{
-		"within one priority": {11, 11, []store.Record{b, a}, []store.Presence{worker("b", func(p *store.Presence) { p.Effective = 0 })}, []string{"12:10 now a", "a had", "b samePriority before"}},
-		"by priority":         {11, 11, []store.Record{b, a}, []store.Presence{worker("a"), worker("b")}, []string{"12:10 now a", "a had", "b higherPriority"}},
-		"by an older word":    {6, 11, []store.Record{b, a}, []store.Presence{worker("b")}, []string{"12:05 past a", "a had", "b higherPriority?"}},
+		"within one priority":                   {11, 11, []store.Record{b, a}, []store.Presence{worker("b", func(p *store.Presence) { p.Effective = 0 })}, []string{"12:10 now a", "a had", "b samePriority before"}},
+		"a run that went on into it has failed": {7, 7, []store.Record{failed, long}, []store.Presence{worker("b", begins(1))}, []string{"12:05 now nobody: stillRunning", "b stillRunning"}},
+		"and it may yet begin":                  {7, 7, []store.Record{failed, long}, []store.Presence{worker("b", begins(4))}, []string{"12:05 now", "b contends"}},
+		"the first slot is claimed":             {4.9, 4.9, []store.Record{a}, []store.Presence{worker("a", func(p *store.Presence) { p.Since, p.Seen = minutes(4), minutes(4.9) })}, []string{"12:00 now nobody: nobodyThere", "a notStarted"}},
+		"it had the one before":                 {11, 11, []store.Record{b, grant(1, 1, "b")}, []store.Presence{worker("b", func(p *store.Presence) { p.Effective, p.Seen = 0, minutes(9.9) })}, []string{"12:10 now a", "a had", "b samePriority although it had the one before"}},
+		"by priority":                           {11, 11, []store.Record{b, a}, []store.Presence{worker("a"), worker("b")}, []string{"12:10 now a", "a had", "b higherPriority"}},
+		"by an older word":                      {6, 11, []store.Record{b, a}, []store.Presence{worker("b")}, []string{"12:05 past a", "a had", "b higherPriority?"}},
 		"unknown of an older slot": {
 			6, 11,
 			[]store.Record{b, a},

@@ -6,6 +6,7 @@ import (
 
 	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/workerlease"
 	"github.com/slotlease/slotlease/workerlease/history"
 )
 
@@ -74,7 +75,8 @@ func (x *asked) findScheduled() {
 	if !found {
 		e.Slot = x.bySchedule()
 		oldest, known := x.oldest()
-		e.Unread = known && x.At.Before(oldest)
+		first := oldest.Seq == 1 && !oldest.ReadAt.IsZero() && !x.At.Before(oldest.ReadAt) // It is claimed, and nobody had the slot before.
+		e.Unread = known && x.At.Before(oldest.WindowStart) && !first
 	}
 }
 
@@ -105,14 +107,14 @@ func (x *asked) oldestFirst() func(yield func(store.Record) bool) {
 	return slices.Values(records)
 }
 
-// oldest is when the oldest record that grants something begins.
-func (x *asked) oldest() (at time.Time, known bool) {
+// oldest is the oldest record that grants something.
+func (x *asked) oldest() (r store.Record, known bool) {
 	for r := range x.oldestFirst() {
 		if r.Kind == store.KindGrant && r.Defect == "" {
-			return r.WindowStart, true
+			return r, true
 		}
 	}
-	return time.Time{}, false
+	return store.Record{}, false
 }
 
 // findTerms finds who had the slot, and what came of it.
@@ -124,8 +126,8 @@ func (x *asked) findTerms() {
 	for i, row := range x.rows {
 		switch {
 		case row.State == history.Poison:
-		case row.State == history.Skipped:
-			if !e.Triggered && row.Slot.Contains(e.Slot.Start) {
+		case !row.RunsFor.Start.IsZero():
+			if !e.Triggered && row.Slot.Contains(e.Slot.Start) && !x.mayBegin(row) {
 				e.Skipped = &x.rows[i]
 			}
 		case row.Record.Kind == store.KindGrant && row.Slot == e.Slot:
@@ -150,16 +152,36 @@ func (x *asked) findTerms() {
 	x.growGap()
 }
 
-// findRan finds what the job that kept others from the slot had of its own.
+// mayBegin reports that a slot may be begun now, since the run that went on into it has ended.
+func (x *asked) mayBegin(row history.Entry) bool {
+	var job *store.JobTimes
+	for _, p := range x.Presences {
+		if p.Job != nil && workerlease.IsPresent(p, x.Now) {
+			job = p.Job
+		}
+	}
+	return row.MayBegin(x.rows, job, x.Now) && row.MayBegin(x.rows, nil, x.Now)
+}
+
+// findRan finds what the job that kept others from the slot had of its own. The entry of a slot in which its worker has died names
+// no record: that run is the newest of its slot that was lost.
 func (x *asked) findRan() {
 	s := x.e.Skipped
 	if s == nil {
 		return
 	}
 	for i, row := range x.rows {
-		if row.State != history.Skipped && row.Slot == s.RunsFor && row.Record.Claim == s.Record.Claim {
+		died := s.State != history.Skipped && row.Cause == store.WorkerDied
+		if row.State != history.Skipped && row.Slot == s.RunsFor && (died || row.Record.Claim == s.Record.Claim) {
 			x.e.Ran = &x.rows[i]
 		}
+	}
+	switch {
+	case s.State == history.Skipped:
+	case x.e.Ran == nil:
+		x.e.Skipped = nil
+	default:
+		s.Record = x.e.Ran.Record
 	}
 }
 

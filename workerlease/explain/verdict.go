@@ -33,8 +33,9 @@ type Verdict struct {
 	Term *history.Entry
 	// Silent is when a lease that the worker had before the slot ended without a word; zero if it was seen since, or had none.
 	Silent time.Time
-	// Before says, for SamePriority, that the worker that had the slot had the one before, too.
-	Before bool
+	// Before says, for SamePriority, that the worker that had the slot had the one before, too, and OwnBefore that this worker had
+	// that, so that by default its turn came first.
+	Before, OwnBefore bool
 }
 
 func byInstance(a, b Verdict) int {
@@ -201,7 +202,9 @@ func (c *candidate) lost(v *Verdict) bool {
 		return v.settle(SteppedBack, true, "")
 	}
 	v.Reason, v.Certain = c.byPriority(winner.Priority), c.about || c.fresh(c.Presence)
-	v.Before = v.Reason == SamePriority && c.before != nil && sameHolder(c.before.Record, winner)
+	if v.Reason == SamePriority && c.before != nil {
+		v.Before, v.OwnBefore = sameHolder(c.before.Record, winner), isOf(c.before.Record, c.Presence) && !c.before.Silent()
+	}
 	if !v.Certain && v.Reason != HigherPriority {
 		v.Reason = Unknown // By what it says now it would have got it.
 	}

@@ -33,7 +33,8 @@ const (
 	// Healthy: the worker holds the lease, or knows who does, or who has claimed what comes next, or that the job of
 	// the slot is done, or not due yet.
 	Healthy State = iota
-	// Degraded: it knows of no holder: nobody can lead, a job is overdue, or one lease has ended and the next one begins in a moment.
+	// Degraded: a job is overdue, whoever holds the lease. Or the worker knows of no holder: nobody can lead, or one lease has ended
+	// and the next one begins in a moment.
 	Degraded
 	// Unhealthy: it can't tell: it has stopped, is stuck or blocked, or the store doesn't answer; or its own code overruns,
 	// so that it claims nothing.
@@ -81,12 +82,14 @@ func Of(w Worker) Report {
 		if !s.Holding {
 			r.Holder = ""
 		}
-	case s.Holding:
-		r.Reason = "holds the slot " + s.Lease.Slot.String()
-	case r.Holder != "":
-		r.Reason = r.Holder + " holds the lease"
-	case !s.Won.IsZero():
-		r.Reason = "has won the slot " + s.Won.String()
+	case s.Overdue() > 0:
+		r.State, r.Reason = Degraded, "nobody runs the job, which"
+		if text := holds(s, r.Holder); text != "" {
+			r.Reason = text + "; the job"
+		}
+		r.Reason += " is overdue since " + store.Format(s.Due) + kept(s)
+	case holds(s, r.Holder) != "":
+		r.Reason = holds(s, r.Holder)
 	case s.StoreTime.Before(s.DoneUntil):
 		r.Reason = "the job of the slot is done, which ends at " + store.Format(s.DoneUntil)
 	case s.StoreTime.Before(s.Due) && s.Paused == "" && s.Ineligible == "":
@@ -95,18 +98,36 @@ func Of(w Worker) Report {
 			r.Reason = "waits for its slot, which begins at " + store.Format(begins)
 		}
 	default:
-		r.State, r.Reason = Degraded, "knows of no holder"
-		if !s.Due.IsZero() && !s.StoreTime.Before(s.Due) {
-			r.Reason = "nobody runs the job, which is overdue since " + store.Format(s.Due)
-		}
-		if s.Paused != "" {
-			r.Reason += ": " + s.Paused
-		}
-		if s.Ineligible != "" {
-			r.Reason += ", and is not eligible: " + s.Ineligible
-		}
+		r.State, r.Reason = Degraded, "knows of no holder"+kept(s)
 	}
 	return r
+}
+
+// holds is what a worker holds, or who does, or what it has won; empty if it knows of none.
+func holds(s workerlease.Status, holder string) string {
+	switch {
+	case s.Holding:
+		if !s.StoreTime.Before(s.Lease.Slot.End) {
+			return "runs the job of the slot " + s.Lease.Slot.String() + ", which is over"
+		}
+		return "holds the slot " + s.Lease.Slot.String()
+	case holder != "":
+		return holder + " holds the lease"
+	case !s.Won.IsZero():
+		return "has won the slot " + s.Won.String()
+	}
+	return ""
+}
+
+// kept is what keeps a worker from claiming, after a reason.
+func kept(s workerlease.Status) (text string) {
+	if s.Paused != "" {
+		text = ": " + s.Paused
+	}
+	if s.Ineligible != "" {
+		text += ", and is not eligible: " + s.Ineligible
+	}
+	return text
 }
 
 // unhealthy is why a worker can't tell who holds, or claims nothing.

@@ -153,3 +153,35 @@ func TestAJobThatFailsIsOverdueInTheEnd(t *testing.T) {
 		_ = w.StopLeasing(context.WithoutCancel(t.Context()))
 	})
 }
+
+// A job whose run hangs is overdue, whoever holds its lease, by the time that metrics and /status name, too.
+func TestAJobThatHangsIsOverdue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		w, err := workerlease.NewClient(memory.New(memory.Options{}), workerlease.ClientOptions{}).StartTask(ctx,
+			workerlease.Options{WorkerType: "job", LeaseInterval: time.Hour, WaitForBoundary: true, Job: &workerlease.Job{}},
+			func(ctx context.Context, _ workerlease.Lease) error { <-ctx.Done(); return ctx.Err() })
+		if err != nil {
+			t.Fatal(err)
+		}
+		const slot = "[2000-01-01T01:00:00Z, 2000-01-01T02:00:00Z)"
+		for _, want := range []struct {
+			minute int
+			text   string
+		}{
+			{90, "healthy: holds the slot " + slot},
+			{150, "healthy: runs the job of the slot " + slot + ", which is over"},
+			{190, "degraded: runs the job of the slot " + slot + ", which is over; the job is overdue since 2000-01-01T03:00:00.000Z"},
+		} {
+			time.Sleep(time.Until(time.Date(2000, 1, 1, 0, want.minute, 0, 0, time.UTC)))
+			synctest.Wait()
+			r, s := health.Of(w), w.Status()
+			if text := r.State.String() + ": " + r.Reason; text != want.text || (r.State == health.Degraded) != (s.Overdue() > 0) {
+				t.Errorf("after %d min: %s, overdue %v, want %s", want.minute, text, s.Overdue(), want.text)
+			}
+		}
+		cancel()
+		_ = w.StopLeasing(context.WithoutCancel(t.Context()))
+	})
+}

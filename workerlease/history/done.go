@@ -2,6 +2,7 @@ package history
 
 import (
 	"slices"
+	"time"
 
 	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/store"
@@ -53,7 +54,7 @@ func (e *Entry) closable() bool {
 
 // close marks an entry as done, as a record says.
 func (e *Entry) close(r store.Record) {
-	e.State = Done
+	e.State, e.RunsFor, e.RunsSince = Done, slots.Slot{}, time.Time{}
 	if r.Kind != store.KindDone {
 		return // It repeats what a record said that was not read.
 	}

@@ -24,10 +24,10 @@ const (
 	Released State = "released"
 	// Overridden: an operator ended the lease by an override. Its holder may have worked on.
 	Overridden State = "overridden"
-	// Missed: the slot has passed, and nobody claimed it.
+	// Missed: the slot has passed, and nobody claimed it, or the worker died in it that ran an earlier one.
 	Missed State = "missed"
 	// Skipped: nobody began the work of the slot, because it still ran for an earlier one when the slot
-	// began: see Entry.RunsFor. If that slot is the present one, it may yet be begun.
+	// began: see Entry.RunsFor. If that slot is the present one, it may yet be begun: see Entry.MayBegin.
 	Skipped State = "skipped"
 	// Free: the slot has begun, and nobody has claimed it.
 	Free State = "free"
@@ -98,7 +98,8 @@ type Entry struct {
 	// Cause is why the attempt under this term failed, if it did not end by itself: as its outcome says, or WorkerDied
 	// if the lease of a job has ended without a word.
 	Cause store.Cause
-	// RunsFor is, of a skipped slot, the slot for which the work still ran when it began, and RunsSince since when.
+	// RunsFor is, of a skipped slot, the slot for which the work still ran when it began, and RunsSince since when. One that was
+	// missed, or is free, has them if the worker of that run died in it.
 	RunsFor   slots.Slot
 	RunsSince time.Time
 	// Order is, of a missed slot, that of an operator in force in it: a pause, or the drain of a host. Of a run that an operator has

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/slotlease/slotlease/slots"
@@ -79,9 +80,12 @@ func unclaimed(slot gap.Slot) Entry {
 	if e.Order == nil {
 		e.Order = slot.Drain
 	}
-	if r := slot.Run; r != nil {
-		e.State, e.Order = Skipped, nil
-		e.Record, e.RunsFor, e.RunsSince = r.Grant, slots.Slot{Start: r.Grant.SlotStart, End: r.Grant.SlotEnd}, r.Since()
+	run := cmp.Or(slot.Run, slot.Died)
+	if run != nil {
+		e.Order, e.RunsFor, e.RunsSince = nil, slots.Slot{Start: run.Grant.SlotStart, End: run.Grant.SlotEnd}, run.Since()
+	}
+	if slot.Run != nil {
+		e.State, e.Record = Skipped, run.Grant
 	}
 	if e.Order != nil {
 		e.Order = new(*e.Order) // It ends earlier, as the reader may yet learn.
@@ -119,13 +123,37 @@ func (h *reader) current() {
 	if slot.IsZero() || slot.Start.Before(h.gaps.Since) {
 		return
 	}
-	e := unclaimed(h.gaps.Judge(slot))
+	e := unclaimed(h.gaps.Judge(slot, h.now))
 	switch {
 	case e.State == Skipped:
+	case !e.RunsFor.Start.IsZero():
+		e.State = Free // It may yet be begun.
 	case !gap.Late(newest) && (h.now.Before(newest.WindowEnd) || slot.Start.Before(newest.WindowEnd)):
 		return
 	default:
 		e = Entry{Slot: slot, State: Free, Count: 1}
 	}
 	h.entries = append(h.entries, e)
+}
+
+// MayBegin reports that the slot of a skipped entry, one of those that were read, may yet be begun at a time: it lasts, no success
+// of the run that went on into it covers it, and its job may begin so
+// late. If the times of the job aren't known, job is nil: then that run has ended.
+func (e Entry) MayBegin(read []Entry, job *store.JobTimes, at time.Time) bool {
+	if e.State != Skipped || e.Count > 1 || !e.Slot.Contains(at) {
+		return false
+	}
+	ended := true
+	for _, r := range read {
+		if r.State != Skipped && r.Slot == e.RunsFor && r.Record.Claim == e.Record.Claim {
+			if r.State == Done && !r.Record.Triggered() {
+				return false
+			}
+			ended = !r.Holds(at)
+		}
+	}
+	if job == nil {
+		return ended
+	}
+	return at.Before(e.Slot.Start.Add(job.StartsWithin(e.Slot.Length())))
 }

@@ -2,6 +2,7 @@ package history
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -29,7 +30,7 @@ func (e Entry) note() string {
 		return e.Defect
 	case e.Count > 1 && e.More:
 		return fmt.Sprintf("and more: only %d were counted; %d slots", MaxMissed, e.Count)
-	case e.State == Missed || e.State == Skipped:
+	case slices.Contains([]State{Missed, Skipped, Free}, e.State):
 		return e.unclaimedNote()
 	case e.State == Done:
 		return e.part(e.DoneAt)
@@ -75,6 +76,8 @@ func (e Entry) unclaimedNote() string {
 	switch {
 	case e.State == Skipped:
 		words = append(words, "still running since "+e.RunsSince.UTC().Format(time.RFC3339))
+	case !e.RunsFor.Start.IsZero():
+		words = append(words, "overrun: a worker died in its run since "+e.RunsSince.UTC().Format(time.RFC3339))
 	case e.Order != nil:
 		words = append(words, e.Order.String())
 	}

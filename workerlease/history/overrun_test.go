@@ -2,6 +2,7 @@ package history_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/slotlease/slotlease/internal/recordtest"
 	"github.com/slotlease/slotlease/store"
@@ -45,6 +46,7 @@ func TestARunThatIsLongerThanItsSlotSkipsOthers(t *testing.T) {
 	outcome := recordtest.Outcome(a, minutes(12), store.Succeeded)
 	told := finished
 	told.Metadata = outcome.Metadata()
+	lost := recordtest.Outcome(a, minutes(6), store.Failed)
 	long := []store.Record{a}
 	for i := range 24 {
 		long = append(long, on(int64(i+2), a, float64(5*i+5), float64(5*i+10)))
@@ -79,11 +81,23 @@ func TestARunThatIsLongerThanItsSlotSkipsOthers(t *testing.T) {
 		},
 		"its worker dies after its slot, and another goes on": {
 			records: []store.Record{a, a2, job(3, 0, "b", 2, 10, 15)}, now: minutes(11),
-			want: []string{"12:00 failed a -9.2s ×1 to 12:10:00 (its worker died, 5m0s longer than its slot)", "12:00 held b +10m0s (late, from +10m0s)", "12:05 skipped a (still running since 2026-03-02T12:00:00Z)", "12:10 skipped b (still running since 2026-03-02T12:10:00Z)"},
+			want: []string{"12:00 failed a -9.2s ×1 to 12:10:00 (its worker died, 5m0s longer than its slot)", "12:00 held b +10m0s (late, from +10m0s)", "12:05 missed (overrun: a worker died in its run since 2026-03-02T12:00:00Z)", "12:10 skipped b (still running since 2026-03-02T12:10:00Z)"},
 		},
-		"its worker falls silent after its slot": {
+		"its worker dies after its slot": {
 			records: []store.Record{a, on(2, a, 5, 5.5)}, now: minutes(5.6),
-			want: []string{"12:00 expired a -9.2s ×1 to 12:05:30 (its worker fell silent, 30s longer than its slot)", "12:05 skipped a (still running since 2026-03-02T12:00:00Z)"},
+			want: []string{"12:00 failed a -9.2s ×1 to 12:05:30 (its worker died, 30s longer than its slot)", "12:05 free (overrun: a worker died in its run since 2026-03-02T12:00:00Z)"},
+		},
+		"its worker dies, and the first slots that it kept were skipped": {
+			records: []store.Record{a, a2, on(3, a, 10, 11)}, now: minutes(20),
+			want: []string{"12:00 failed a -9.2s ×2 to 12:11:00 (its worker died, 6m0s longer than its slot)", "12:05 skipped a (still running since 2026-03-02T12:00:00Z)", "12:10 missed (overrun: a worker died in its run since 2026-03-02T12:00:00Z)", "12:15 missed", "12:20 free"},
+		},
+		"it fails after its slot": {
+			records: []store.Record{a, a2, recordtest.Told(a2, 3, lost)}, now: minutes(11),
+			want: []string{"12:00 failed a -9.2s ×1 to 12:10:00 (failed after 5m59s, 1m0s longer than its slot)", "12:05 skipped a (still running since 2026-03-02T12:00:00Z)", "12:10 free"},
+		},
+		"it is overridden after its slot": {
+			records: []store.Record{a, a2, changed(release(a2, 3, minutes(6)), func(r *store.Record) { r.Kind, r.Claim, r.Token = store.KindOverride, "op", r.Token+1 })}, now: minutes(11),
+			want: []string{"12:00 overridden a -9.2s ×1 to 12:10:00 (1m0s longer than its slot, at +6m0s)", "12:00 override a (as of 2026-03-02T12:06:00.000Z)", "12:05 skipped a (still running since 2026-03-02T12:00:00Z)", "12:10 free"},
 		},
 		"the beginning was not read": {
 			records: []store.Record{on(8, a, 5, 10)}, now: minutes(6),
@@ -122,9 +136,9 @@ func TestASlotThatWasCaughtUpIsDoneLate(t *testing.T) {
 			records: []store.Record{first, wasDone, job(3, 3, "b", 1, 21, 22)}, now: minutes(21.5),
 			want: []string{"12:00 done a -9.2s (at +1m0s)", "12:05 missed", "12:10 missed", "12:15 held b +6m0s (late, from +6m0s)", "12:20 free"},
 		},
-		"the last, and its worker falls silent": {
+		"the last, and its worker dies": {
 			records: []store.Record{first, wasDone, second}, now: minutes(22.1),
-			want: []string{"12:00 done a -9.2s (at +1m0s)", "12:05 expired b +16m0s (late, from +16m0s, its worker fell silent)", "12:10 missed", "12:15 missed", "12:20 free"},
+			want: []string{"12:00 done a -9.2s (at +1m0s)", "12:05 failed b +16m0s (late, from +16m0s, its worker died)", "12:10 missed", "12:15 missed", "12:20 free"},
 		},
 		"while a slot begins": {
 			records: []store.Record{first, wasDone, job(3, 3, "b", 1, 24, 26)}, now: minutes(25.5),
@@ -258,4 +272,33 @@ func TestALeaseThatNeverBeganIsNoDeath(t *testing.T) {
 		"which ends without a word":        {records: []store.Record{a, back(2, a, 2), again(3)}, now: minutes(5), want: []string{"12:00 released a -9.2s released 12:02:00 (never begun)", "12:00 failed a +2m6s (from +2m6s to +4m0s, its worker died)", "12:05 free"}},
 		"another's release changes it not": {records: []store.Record{a, back(2, job(1, 0, "b", 1, 1, 2), 2)}, now: minutes(1.5), want: []string{"12:00 held a -9.2s", "12:00 poison b (it is not of the term in seq 1, and is no grant)"}},
 	})
+}
+
+// A slot that a run went on into may be begun after that, if that run has not succeeded and the job may begin so late.
+func TestASlotThatARunWentOnIntoMayYetBegin(t *testing.T) {
+	minutes := recordtest.Minutes
+	a := job(1, 0, "a", 1, 0, 5)
+	over := on(2, a, 5, 8)
+	failed := recordtest.Release(over, 3, minutes(6))
+	failed.Metadata = recordtest.Outcome(a, minutes(6), store.Failed).Metadata()
+	late, early := &store.JobTimes{StartWithin: 4 * time.Minute}, &store.JobTimes{StartDefault: true}
+	for name, test := range map[string]struct {
+		records []store.Record
+		at      float64
+		job     *store.JobTimes
+		want    bool
+	}{
+		"it runs, and the job may begin late": {[]store.Record{a, over}, 7, late, true},
+		"it runs, and the job may not":        {[]store.Record{a, over}, 7, early, false},
+		"it runs, and the job may for now":    {[]store.Record{a, over}, 6, early, true},
+		"it runs, and nothing is known":       {[]store.Record{a, over}, 7, nil, false},
+		"it has failed, and nothing is known": {[]store.Record{a, over, failed}, 7, nil, true},
+		"it has failed, and the job may not":  {[]store.Record{a, over, failed}, 7, early, false},
+		"it has succeeded":                    {[]store.Record{a, over, doneBy(3, over, 1, 6), recordtest.Release(over, 4, minutes(6))}, 7, late, false},
+	} {
+		entries := history.Read(test.records, minutes(test.at), nil)
+		if e := entries[len(entries)-1]; e.State != history.Skipped || e.MayBegin(entries, test.job, minutes(test.at)) != test.want {
+			t.Errorf("%s: MayBegin() of %s = %v, want %v", name, rowText(e), !test.want, test.want)
+		}
+	}
 }

@@ -118,7 +118,7 @@ func TestALeaseBesideOneThatWasLostIsAFault(t *testing.T) {
 		"it has come again":                              {[]store.Record{below, mine, tells(mine, 3, lost)}, []string{"warning records-lost 3"}},
 		"it is there":                                    {[]store.Record{a, tells(a, 2, isA)}, []string{}},
 		"a lease was extended":                           {[]store.Record{a, recordtest.Part(2, a, 7, 9), tells(recordtest.Part(2, a, 7, 9), 3, onA)}, []string{"fault granted-beside-lost 2", "warning records-lost 3"}},
-		"a lease is extended yet":                        {[]store.Record{a, tells(a, 2, onA), recordtest.Part(3, a, 7, 9)}, []string{"warning records-lost 2", "fault granted-beside-lost 3"}},
+		"a lease is extended yet":                        {[]store.Record{a, tells(a, 2, onA), recordtest.Part(3, a, 7, 9)}, []string{"warning records-lost 2", "fault granted-beside-lost 3", "warning run-cut 3"}},
 		"one extension of two":                           {[]store.Record{a, recordtest.Part(2, a, 7, 8), recordtest.Part(3, a, 8, 10), tells(recordtest.Part(3, a, 8, 10), 4, short)}, []string{"fault granted-beside-lost 2", "warning records-lost 4"}},
 		"it was granted ahead":                           {[]store.Record{a, recordtest.Part(2, a, 7, 9), tells(recordtest.Part(2, a, 7, 9), 3, ahead)}, []string{"warning records-lost 3"}},
 		"another of its group":                           {[]store.Record{below, ofKin, tells(ofKin, 3, kin)}, []string{"warning records-lost 3"}},

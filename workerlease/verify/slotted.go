@@ -30,6 +30,9 @@ type slotted struct {
 
 	// unsaid are the newest grants of jobs of which their workers have said nothing yet.
 	unsaid []store.Record
+	// led is the newest grant, if it is no job's, and its window ends before its slot: its worker extends or releases it, or it has
+	// gone without a word. Of older ones the worker that came after it has said so.
+	led store.Record
 	// dead are the newest records by which another worker has died, and words those that say themselves what came of their attempts:
 	// while the store stands still, who lives can be taken for dead.
 	dead, words []store.Record
@@ -77,7 +80,14 @@ func (s *slotted) take(v *Verifier, r store.Record, extends bool) {
 	if n := len(s.unsaid); extends && n > 0 && s.unsaid[n-1].Claim == r.Claim {
 		s.unsaid = s.unsaid[:n-1]
 	}
-	if r.Attempt == 0 || r.Group != "" {
+	s.led = store.Record{}
+	switch {
+	case r.Group != "":
+		return
+	case r.Attempt == 0:
+		if r.WindowEnd.Before(r.SlotEnd) {
+			s.led = r
+		}
 		return
 	}
 	if len(s.unsaid) == mostUnsaid {
@@ -97,70 +107,6 @@ func (s *slotted) frees(r store.Record) {
 		s.held = r.WindowStart
 	}
 	s.gaps.Take(r)
-}
-
-// said takes in what a record says of an attempt at a slot.
-func (s *slotted) said(v *Verifier, r store.Record) {
-	o, ok := r.Outcome()
-	s.unsaid = slices.DeleteFunc(slices.Clone(s.unsaid), func(of store.Record) bool {
-		own := ok && o.InstanceID == of.InstanceID && o.Attempt == of.Attempt && o.SlotStart.Equal(of.SlotStart)
-		return own || of.Claim == r.Claim && (r.Kind == store.KindDone || r.Kind == store.KindRelease) || r.Kind == store.KindOverride
-	})
-	lives := func(dead store.Record) bool {
-		return slices.ContainsFunc(s.words, func(of store.Record) bool { return says(of, dead) })
-	}
-	if r.Kind == store.KindRelease { // It was taken for dead, and lives: unless it is the release of who has said so, under a claim of its own.
-		s.dead = slices.DeleteFunc(slices.Clone(s.dead), func(dead store.Record) bool {
-			of, _ := dead.Outcome()
-			return dead.Claim == r.Claim && dead.Attempt == of.Attempt && of.InstanceID == r.InstanceID
-		})
-	}
-	switch died := ok && o.Cause == store.WorkerDied; {
-	case died && !lives(r):
-		if len(s.dead) == mostUnsaid {
-			s.failed(v, s.dead[0])
-			s.dead = s.dead[1:]
-		}
-		s.dead = append(slices.Clone(s.dead), r)
-	case !died && (ok || r.Kind == store.KindDone):
-		s.words = append(slices.Clone(s.words[max(0, len(s.words)+1-mostUnsaid):]), r)
-		s.dead = slices.DeleteFunc(slices.Clone(s.dead), lives)
-		s.failed(v, r)
-	}
-}
-
-// says reports that a record says what came of the attempt of which another says that its worker has died.
-func says(r, dead store.Record) bool {
-	of, _ := dead.Outcome()
-	o, ok := r.Outcome()
-	if !ok { // All that it says is of the head.
-		done, _ := store.ParseDone(r.Done)
-		o = store.Outcome{InstanceID: r.InstanceID, Attempt: r.Attempt, SlotStart: done.Start}
-	}
-	return o.InstanceID == of.InstanceID && o.Attempt == of.Attempt && o.SlotStart.Equal(of.SlotStart)
-}
-
-// tellDead notes the attempts of which their workers have said nothing.
-func (s *slotted) tellDead(v *Verifier) {
-	for _, r := range s.dead {
-		s.failed(v, r)
-	}
-}
-
-// failed notes what a record says of an attempt, if that failed.
-func (s *slotted) failed(v *Verifier, r store.Record) {
-	o, _ := r.Outcome()
-	if o.Cause != "" && o.Cause != store.Stopped && o.Cause != store.Ordered {
-		v.find(RunCut, r, "%s the slot that starts at %s, by %s, failed: %s.", triedAt(o.Attempt), store.Format(o.SlotStart), o.InstanceID, o.Cause)
-	}
-	if o.GivenUp {
-		v.find(GivenUp, r, "The slot that starts at %s was given up after attempt %d.", store.Format(o.SlotStart), o.Attempt)
-	}
-}
-
-// died notes an attempt whose lease has ended without a word.
-func (s *slotted) died(v *Verifier, r store.Record) {
-	v.find(RunCut, r, "%s the slot that starts at %s, by %s, failed: %s.", triedAt(r.Attempt), store.Format(r.SlotStart), r.InstanceID, store.WorkerDied)
 }
 
 // missed counts the slots before a time that nobody claimed, by the schedule of a record. Those that begin
@@ -291,21 +237,9 @@ func (s *slotted) judge(v *Verifier) {
 		s.missed(v, s.gaps.Newest, v.o.Now)
 	}
 	s.tellDead(v)
-	for _, r := range s.unsaid {
-		if !v.o.Now.Add(-v.slack()).Before(gap.SaidBy(slots.Slot{Start: r.SlotStart, End: r.SlotEnd}, r.WindowEnd)) {
-			s.died(v, r)
-		}
-	}
+	s.silent(v)
 	if n := len(s.schedules); s.returns >= mostReturns {
 		v.find(MixedSchedules, s.gaps.Newest, "Grants changed %d times to a schedule that others had replaced, at last from %q to %q.",
 			s.returns, s.schedules[n-2], s.schedules[n-1])
 	}
-}
-
-// triedAt begins a sentence about an attempt; 0: it was none of a job.
-func triedAt(attempt int) string {
-	if attempt == 0 {
-		return "The work of"
-	}
-	return fmt.Sprintf("Attempt %d at", attempt)
 }

@@ -12,8 +12,9 @@ import (
 // Slot is one that nobody claimed.
 type Slot struct {
 	slots.Slot
-	// Run is what still ran when it began, so that it was skipped; nil if it was missed.
-	Run *Run
+	// Run is what still ran when it began, so that it was skipped; nil if it was missed. Died is that in which a worker has died,
+	// if this is the last slot that it kept from its beginning: it was missed, as the workers that find the death say.
+	Run, Died *Run
 	// Pause and Drain are the orders of operators in force in it, nil if there were none.
 	Pause, Drain *store.Order
 }
@@ -22,6 +23,7 @@ type Slot struct {
 type Run struct {
 	Grant      store.Record // the first of its term that was taken
 	Start, End time.Time    // of that part of its windows
+	Said       bool         // its worker, or an operator, has ended it, or it is a group's
 }
 
 // Since is when the run began.
@@ -50,8 +52,12 @@ type Finder struct {
 	text   string
 }
 
-// Hear takes in the orders of a record. Each repeats those in force, and the one that ends them early says when.
+// Hear takes in the orders of a record, and what it says of a run. Each repeats the orders in force, and the one that ends them
+// early says when.
 func (f *Finder) Hear(r store.Record) {
+	for i := range f.runs {
+		f.runs[i].Said = f.runs[i].Said || f.runs[i].says(r)
+	}
 	if o, ok := r.Order(); ok && o.Removes() {
 		for i, p := range f.orders {
 			if p.Kind == o.Kind && (o.Target == "" || o.Target == p.Target) && p.Until.After(o.At) {
@@ -97,6 +103,16 @@ func (f *Finder) Take(r store.Record) {
 	}
 }
 
+// says reports that a record says what came of the run, other than that its worker has died.
+func (r *Run) says(by store.Record) bool {
+	if o, ok := by.Outcome(); ok {
+		own := o.InstanceID == r.Grant.InstanceID && o.Attempt == r.Grant.Attempt && o.SlotStart.Equal(r.Grant.SlotStart)
+		return own && o.Cause != store.WorkerDied
+	}
+	own := by.Claim == r.Grant.Claim && (by.Kind == store.KindDone || by.Kind == store.KindRelease)
+	return own || by.Kind == store.KindOverride
+}
+
 func (r *Run) end(at time.Time) {
 	if at.Before(r.End) {
 		r.End = at
@@ -135,7 +151,7 @@ func (f *Finder) run(r store.Record, start time.Time) {
 		f.runs[n-1].End = r.WindowEnd
 		return
 	}
-	f.runs = append(f.runs, Run{Grant: f.first, Start: start, End: r.WindowEnd})
+	f.runs = append(f.runs, Run{Grant: f.first, Start: start, End: r.WindowEnd, Said: r.Group != ""})
 	f.runs = f.runs[max(0, len(f.runs)-most):]
 }
 
@@ -148,9 +164,9 @@ func OutsideSlot(r store.Record) bool {
 func Late(r store.Record) bool { return OutsideSlot(r) && !r.WindowStart.Before(r.SlotEnd) }
 
 // SaidBy is when the worker of an attempt at a slot has said what came of it, if it lives: at the end of its windows, or,
-// if they reached the end of its slot, within the next one, where other appends go first.
+// if they ended with its slot, within the next one, where other appends go first.
 func SaidBy(slot slots.Slot, windowEnd time.Time) time.Time {
-	if windowEnd.Before(slot.End) {
+	if !windowEnd.Equal(slot.End) {
 		return windowEnd
 	}
 	return windowEnd.Add(min(slot.Length(), time.Minute))
@@ -160,19 +176,22 @@ func SaidBy(slot slots.Slot, windowEnd time.Time) time.Time {
 func (f *Finder) Unclaimed(s slots.Schedule, until time.Time) iter.Seq[Slot] {
 	return func(yield func(Slot) bool) {
 		for slot := range Slots(s, f.Since, until) {
-			if !yield(f.Judge(slot)) {
+			if !yield(f.Judge(slot, until)) {
 				return
 			}
 		}
 	}
 }
 
-// Judge says why nobody has claimed a slot.
-func (f *Finder) Judge(slot slots.Slot) Slot {
+// Judge says why nobody has claimed a slot, as of a time.
+func (f *Finder) Judge(slot slots.Slot, now time.Time) Slot {
 	out := Slot{Slot: slot}
 	for i, r := range f.runs {
-		if !slot.Start.Before(r.Start) && slot.Start.Before(r.End) {
-			out.Run = &f.runs[i]
+		if slot.Start.Before(r.Start) || !slot.Start.Before(r.End) {
+			continue
+		}
+		if out.Run, out.Died = &f.runs[i], nil; !r.Said && !slot.End.Before(r.End) && !now.Before(r.End) {
+			out.Run, out.Died = nil, &f.runs[i]
 		}
 	}
 	for i, o := range f.orders {

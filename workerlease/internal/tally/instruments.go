@@ -81,7 +81,7 @@ var (
 	holding     = gauge("lease.holding", "", "1 if a worker of this process holds a valid lease.")
 	holderKnown = gauge("holder.known", "", "1 if a worker of this process knows of a holder.")
 	running     = gauge("task.running", "", "1 if user code runs under a lease of this process.")
-	doneUntil   = gauge("job.done_until.timestamp", "s", "The end of the newest slot whose job is done, as Unix time.")
+	doneUntil   = gauge("job.done_until.timestamp", "s", "The end of the newest slot whose job is done, or was skipped by a run that succeeded, as Unix time.")
 	due         = gauge("job.due.timestamp", "s", "When the job becomes overdue, as Unix time: the latest start of the next slot, or the end of a held one, or with Finish of the one after it.")
 	slotDone    = gauge("slot.done", "", "1 if the job of the present slot is known to be done.")
 	token       = gauge("token", "", "The highest fencing token that this process has seen.")

@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/display"
@@ -13,6 +14,7 @@ type column struct {
 	right  bool                                    // aligned to the right
 	hidden bool                                    // also if there is something in it
 	kept   bool                                    // also if there is nothing in it
+	most   int                                     // columns of a cell; 0: mostColumns
 	blank  bool                                    // where there is nothing, nothing stands for it
 	colour func(row int, text string) table.Colour // nil: plain
 }
@@ -30,7 +32,7 @@ func grid(columns []column, texts [][]string) [][]table.Cell {
 		}
 		rows[0] = append(rows[0], table.Cell{Text: c.name, Colour: table.Faint, Right: c.right})
 		for n, row := range texts {
-			cell := table.Cell{Text: display.Clip(display.Line(row[i]), mostColumns), Right: c.right}
+			cell := table.Cell{Text: display.Clip(display.Line(row[i]), cmp.Or(c.most, mostColumns)), Right: c.right}
 			if c.colour != nil {
 				cell.Colour = c.colour(n, row[i])
 			}

@@ -40,6 +40,19 @@ func reasons(ctx context.Context, l store.Ledger, workerType string, rows []hist
 	return found
 }
 
+// mayBegin makes the newest entry that of a free slot, if it is skipped so far, and may yet be begun, by what the workers that are
+// there say of their job.
+func mayBegin(rows []history.Entry, crew func() []store.Presence, now time.Time) {
+	n := len(rows)
+	if n == 0 || rows[n-1].State != history.Skipped || !rows[n-1].Slot.Contains(now) {
+		return
+	}
+	there := slices.DeleteFunc(crew(), func(p store.Presence) bool { return !workerlease.StandingOf(p, rows, now).There() })
+	if e := rows[n-1]; e.MayBegin(rows, jobOf(there), now) {
+		rows[n-1] = history.Entry{Slot: e.Slot, State: history.Free, Count: 1}
+	}
+}
+
 // SaysLost reports that a worker claimed nothing in its newest slot because the store has lost records, or may have.
 func SaysLost(p store.Presence) bool {
 	return strings.HasSuffix(p.Missed, string(workerlease.StoreWentBack))

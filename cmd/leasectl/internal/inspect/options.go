@@ -9,7 +9,7 @@ import (
 // Options are the options of inspect slots.
 type Options struct {
 	WorkerType string        // "": the only one of the ledger
-	Last       int           // how many slots to show
+	Last       int           // how many rows to show
 	JSON       bool          // as JSON, not as a table
 	Watch      bool          // show them again and again
 	Interval   time.Duration // between two looks

@@ -120,7 +120,7 @@ func TestADeathBeyondTheSlotIsToldEverywhere(t *testing.T) {
 		show func(s Screen) error
 		want []string
 	}{
-		"slots": {func(s Screen) error { return showLedger(t.Context(), to, l, o, s) }, []string{"failed its worker died, 8m0s longer", "12:05:00Z 12:10:00Z a 0 1772452800000 - skipped", "12:10:00Z 12:15:00Z a 0 1772452800000 - skipped", "12:15:00Z 12:20:00Z - - - - missed"}},
+		"slots": {func(s Screen) error { return showLedger(t.Context(), to, l, o, s) }, []string{"failed its worker died, 8m0s longer", "12:05:00Z 12:10:00Z a 0 1772452800000 - skipped", "12:10:00Z 12:15:00Z - - - - missed overrun: a worker died in its run since", "12:15:00Z 12:20:00Z - - - - missed"}},
 		"status": {func(s Screen) error {
 			return showStatus(t.Context(), to, l, Options{JSON: true, Timeout: time.Minute}, s)
 		}, []string{
@@ -192,6 +192,27 @@ func TestARunThatIsDoneIsNotGivenUp(t *testing.T) {
 		}
 		if !strings.Contains(out.String(), "The work was done at") {
 			t.Errorf("%s: want it done:\n%s", name, out.String())
+		}
+	}
+}
+
+// A slot that may yet be begun isn't skipped.
+func TestASlotThatMayYetBeginIsFree(t *testing.T) {
+	a := attempt(1, 0, "a", 1, 0, 5)
+	on, more := recordtest.Part(2, a, 5, 10), recordtest.Part(3, a, 10, 15)
+	for within, want := range map[time.Duration]string{5 * time.Minute: "free", time.Minute: "skipped"} {
+		l := recorded(t, 12, a, on, more)
+		p := store.Presence{WorkerType: "export", ID: "a", InstanceID: "a", Host: "vm-a", PID: 1, Phase: store.PhaseHolder, Seen: recordtest.Minutes(11), Next: recordtest.Minutes(13), Job: &store.JobTimes{StartWithin: within, Overrun: "finish"}}
+		if err := l.Attend(t.Context(), []store.Presence{p}); err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		if err := showLedger(t.Context(), storeuri.Target{}, l, Options{WorkerType: "export", Last: 20, Timeout: time.Minute}, Screen{Writer: &out}); err != nil {
+			t.Fatal(err)
+		}
+		o, _ := looks(t, l, "export")
+		if text, n := out.String(), o.types[0].skipped(); strings.Count(text, want) != map[string]int{"free": 1, "skipped": 2}[want] || n != strings.Count(text, "skipped") {
+			t.Errorf("within %v: %s and %d slots skipped by status, want the newest %s", within, text, n, want)
 		}
 	}
 }

@@ -67,7 +67,12 @@ func (s *snapshot) take(ctx context.Context, l store.Ledger, o Options, limit in
 			return err
 		}
 	}
-	s.at, s.rows = stamp.Time, s.rows[max(0, len(s.rows)-o.Last):]
+	s.at = stamp.Time
+	mayBegin(s.rows, func() []store.Presence {
+		crew, _ := rosterOf(ctx, l, o.WorkerType)
+		return crew
+	}, s.at)
+	s.rows = s.rows[max(0, len(s.rows)-o.Last):]
 	s.reasons = reasons(ctx, l, o.WorkerType, s.rows)
 	if o.WorkerType != "" && len(s.rows) == 0 {
 		crew, _ := rosterOf(ctx, l, o.WorkerType)

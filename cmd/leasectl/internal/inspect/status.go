@@ -68,7 +68,7 @@ type typeStatus struct {
 	orders     []store.Order // of operators, in force
 	rows       []history.Entry
 	job        *store.JobTimes // by the workers that are there; nil if none says
-	doneUntil  time.Time       // the end of the newest slot of a job that is done
+	doneUntil  time.Time       // the end of the newest slot of a job that is done, or was skipped by a run that succeeded
 	due        slots.Slot      // the one after that; zero without a job
 	mayEnd     time.Time       // the end of the slot after that, which a run that goes on may skip
 	recent     []Recent        // the newest slots, if they are wanted
@@ -118,7 +118,11 @@ func (s *overview) take(ctx context.Context, l *charges.Ledger, workerType strin
 				return err
 			}
 		}
-		one := statusOf(name, records[:min(len(records), statusRecords)], s.at)
+		newest := records[:min(len(records), statusRecords)]
+		one := statusOf(name, newest, s.at)
+		if by := one.replaced(crews[name], s.at); by != "" {
+			one = statusBy(name, newest, s.at, by)
+		}
 		one.recent = recentOf(records, s.at, s.recent)
 		if one.schedule == "" {
 			one.plan(scheduleIn(crews[name]), s.at) // Orders may have come before the first slot.
@@ -185,10 +189,16 @@ func (s *overview) crews(ctx context.Context, l *charges.Ledger, workerType stri
 	return crews, err
 }
 
-// statusOf is what the newest records of a type say at a time.
+// statusOf is what the newest records of a type say at a time, by the schedules that they name.
 func statusOf(workerType string, records []store.Record, now time.Time) typeStatus {
-	rows := history.Read(records, now, nil)
-	s := typeStatus{workerType: workerType, rows: rows}
+	return statusBy(workerType, records, now, "")
+}
+
+// statusBy is statusOf by a schedule that has replaced theirs.
+func statusBy(workerType string, records []store.Record, now time.Time, by string) typeStatus {
+	schedule, _ := slots.Parse(by) // nil if there is none
+	rows := history.Read(records, now, schedule)
+	s := typeStatus{workerType: workerType, rows: rows, schedule: by}
 	if holder, held := history.Holder(rows, now); held {
 		s.holder, s.since = holder, holder.Window.Start
 		if holder.State == history.Failed || holder.Overran(now) > 0 {
@@ -196,18 +206,14 @@ func statusOf(workerType string, records []store.Record, now time.Time) typeStat
 		}
 	}
 	for _, e := range slices.Backward(rows) {
-		switch e.State {
-		case history.Upcoming:
+		if e.State == history.Upcoming {
 			s.claimedBy = holderOf(e)
-		case history.Held, history.Free, history.Poison:
-		case history.Skipped, history.Expired, history.Released, history.Overridden, history.Missed, history.Done, history.Failed:
-			switch {
-			case e.Holds(now):
-			case s.holder.State != "" && e.Record.Token == s.holder.Record.Token && e.State != history.Skipped:
-				s.since = e.Window.Start // Its lease goes on over several slots.
-			case s.last.State == "" && isOver(e, now):
-				s.last = e
-			}
+		}
+		if s.holder.State != "" && e.Record.Token == s.holder.Record.Token && hasEnded(e) && e.State != history.Skipped {
+			s.since = e.Window.Start // Its lease goes on over several slots.
+		}
+		if s.last.State == "" && s.isOver(e, now) {
+			s.last = e
 		}
 		if s.schedule == "" && e.Record.Schedule != "" && e.State != history.Poison && !e.Record.Triggered() {
 			s.schedule = e.Record.Schedule
@@ -225,13 +231,26 @@ func statusOf(workerType string, records []store.Record, now time.Time) typeStat
 	return s
 }
 
-// isOver reports that a slot, or what was had of it, is over. Nothing ran under one that was skipped, or given back before it
-// began: that slot lasts to its end.
-func isOver(e history.Entry, now time.Time) bool {
+// hasEnded reports that an entry says what became of a slot, or of what somebody had of it.
+func hasEnded(e history.Entry) bool {
+	switch e.State {
+	case history.Skipped, history.Expired, history.Released, history.Overridden, history.Missed, history.Done, history.Failed:
+		return true
+	case history.Upcoming, history.Held, history.Free, history.Poison:
+	}
+	return false
+}
+
+// isOver reports that a slot is over. It goes on while somebody holds it, whatever came of those that had it before. Nothing ran
+// under one that was skipped, or given back before it began: that slot lasts to its end.
+func (t typeStatus) isOver(e history.Entry, now time.Time) bool {
 	unbegun := e.Unbegun || !e.ReleasedAt.After(e.Window.Start.Add(time.Millisecond))
 	never := e.State == history.Skipped || e.State == history.Released && unbegun
-	return !never || !now.Before(e.Slot.End)
+	return hasEnded(e) && !t.holds(e.Slot) && (!never || !now.Before(e.Slot.End))
 }
+
+// holds reports that somebody holds a slot.
+func (t typeStatus) holds(slot slots.Slot) bool { return t.holder.State != "" && t.holder.Slot == slot }
 
 // condition is what of the newest records matters most, in words. The note of a holder stays.
 func (t typeStatus) condition(rows []history.Entry, head store.Record) string {
@@ -260,24 +279,6 @@ func obstacle(rows []history.Entry, head store.Record) string {
 		return fmt.Sprintf("record %d can't be obeyed: leasectl doctor says what to do", head.Seq)
 	case !newest.BlocksUntil.IsZero():
 		return "nothing can be claimed until " + store.Format(newest.BlocksUntil) + ": leasectl doctor says what to do"
-	}
-	return ""
-}
-
-// plan takes a schedule, and the slot that comes next by it.
-func (t *typeStatus) plan(text string, now time.Time) {
-	t.schedule = text
-	if schedule, err := slots.Parse(text); err == nil {
-		t.next = schedule.Next(now)
-	}
-}
-
-// scheduleIn is the schedule that the first worker of a roster says it has.
-func scheduleIn(crew []store.Presence) string {
-	for _, p := range crew {
-		if p.Schedule != "" {
-			return p.Schedule
-		}
 	}
 	return ""
 }

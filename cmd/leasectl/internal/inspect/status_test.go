@@ -153,6 +153,10 @@ func TestStatusSaysWhatComesAfterAPause(t *testing.T) {
 		if got := statusOf("export", []store.Record{r}, now).texts(now)[7]; got != want {
 			t.Errorf("paused up to %v min, the next slot comes %q, want %q", until, got, want)
 		}
+		s := overview{glimpse: glimpse{at: now}, types: []typeStatus{statusOf("export", []store.Record{r}, now)}}
+		if ms := *s.data().Types[0].NextInMs; !strings.HasSuffix(want, "in "+brief(time.Duration(ms)*time.Millisecond)) {
+			t.Errorf("paused up to %v min, as JSON the next slot comes in %d ms, want %q", until, ms, want)
+		}
 	}
 }
 
@@ -163,6 +167,10 @@ func TestStatusShowsTheNewestSlotThatIsOver(t *testing.T) {
 	next := attempt(3, 1, "a", 1, 5, 10)
 	returned := append([]store.Record{recordtest.Release(next, 4, next.WindowStart.Add(time.Millisecond))}, append([]store.Record{next}, over...)...)
 	run := []store.Record{recordtest.Part(5, next, 15, 20), recordtest.Part(4, next, 10, 15), next}
+	fails := recordtest.Outcome(next, recordtest.Minutes(5.5), store.Failed)
+	told := recordtest.Release(next, 4, recordtest.Minutes(5.5))
+	told.Metadata = fails.Metadata()
+	again, leader := attempt(5, 1, "b", 2, 6, 10), recordtest.Grant(1, 0, "a")
 	for name, test := range map[string]struct {
 		records []store.Record
 		now     float64
@@ -173,6 +181,9 @@ func TestStatusShowsTheNewestSlotThatIsOver(t *testing.T) {
 		"released before it began, and over": {returned, 10.5, "12:05 released"},
 		"a slot that is being skipped":       {slices.Concat(run[1:], over), 11, "12:00 done"},
 		"a slot that was skipped":            {slices.Concat(run, over), 16, "12:10 skipped"},
+		"the next attempt runs":              {append([]store.Record{again, told, next}, over...), 6.5, "12:00 done"},
+		"the next attempt is awaited":        {append([]store.Record{told, next}, over...), 6.5, "12:05 failed"},
+		"a leader goes on":                   {[]store.Record{recordtest.NextSlot(3, leader, 2, 10, 15), recordtest.NextSlot(2, leader, 1, 5, 10), leader}, 12, "12:05 expired"},
 	} {
 		s := statusOf("export", test.records, recordtest.Minutes(test.now))
 		if got := fmt.Sprintf("%s %s", s.last.Slot.Start.Format("15:04"), s.last.State); got != test.want {
@@ -198,5 +209,34 @@ func TestStatusSaysSinceWhenALongLeaseIsHeld(t *testing.T) {
 	half := recordtest.Part(60, first, 2.5, 5) // An extension in the slot in which it began.
 	if s := statusOf("export", []store.Record{half}, recordtest.Minutes(3)); !s.since.Equal(recordtest.Noon) {
 		t.Errorf("by an extension, since = %v, want %v", s.since, recordtest.Noon)
+	}
+}
+
+// All workers have a schedule that is new: once a slot of the old one begins and nobody takes it, the new one is what counts.
+func TestStatusGoesByTheScheduleThatAllWorkersHave(t *testing.T) {
+	old := attempt(1, 0, "a", 1, 0, 5)
+	done := finished(2, old, 0, 1)
+	for name, test := range map[string]struct {
+		at        float64
+		schedules []string
+		want      string
+		warnings  int
+	}{
+		"while the old one's slot lasts": {4, []string{"every 1h"}, "every 5m", 1},
+		"after it":                       {12, []string{"every 1h", "every 1h"}, "every 1h", 0},
+		"if theirs differ":               {12, []string{"every 1h", "every 5m"}, "every 5m", 2},
+	} {
+		l := recorded(t, test.at, old, done)
+		for i, schedule := range test.schedules {
+			id := string(rune('a' + i))
+			p := store.Presence{WorkerType: "export", ID: id, InstanceID: id, Phase: store.PhaseCandidate, Schedule: schedule, Seen: recordtest.Minutes(test.at - 0.1), Next: recordtest.Minutes(test.at + 1)}
+			if err := l.Attend(t.Context(), []store.Presence{p}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		o, _ := looks(t, l, "export")
+		if one := o.types[0]; one.schedule != test.want || len(one.warnings) != test.warnings {
+			t.Errorf("%s: status goes by %q, and warns of %q, want %q and %d warnings", name, one.schedule, one.warnings, test.want, test.warnings)
+		}
 	}
 }

@@ -63,7 +63,7 @@ func (s overview) rows(notes bool) [][]table.Cell {
 		{name: "NEXT"},
 		{name: "JOB"},
 		{name: "WORKERS"},
-		{name: "NOTE", colour: always(table.Yellow), blank: true, hidden: !notes},
+		{name: "NOTE", colour: always(table.Yellow), most: 10 * mostColumns, blank: true, hidden: !notes},
 	}, texts)
 }
 
@@ -96,16 +96,26 @@ func (t typeStatus) texts(now time.Time) []string {
 	return []string{t.workerType, t.schedule, holder, prio, since, until, last, next, JobText(t.job), workers, t.notes()}
 }
 
-// comes says when the next slot begins: while the type is paused, the first one after that.
+// comes says when the next slot begins.
 func (t typeStatus) comes(now time.Time) string {
-	begins, paused := t.next.Start, ""
+	paused := ""
+	begins := t.begins()
+	if !begins.Equal(t.next.Start) {
+		paused = "paused, then "
+	}
+	return paused + "in " + brief(begins.Sub(now).Round(time.Second))
+}
+
+// begins is when the next slot begins: while the type is paused, the first one after that.
+func (t typeStatus) begins() time.Time {
+	begins := t.next.Start
 	for _, o := range t.orders {
 		schedule, err := slots.Parse(t.schedule)
 		if o.Kind == store.OrderPause && t.claimedBy == "" && err == nil && o.Until.After(begins) {
-			begins, paused = schedule.Next(o.Until.Add(-1)).Start, "paused, then "
+			begins = schedule.Next(o.Until.Add(-1)).Start
 		}
 	}
-	return paused + "in " + brief(begins.Sub(now).Round(time.Second))
+	return begins
 }
 
 // TypeStatus is a row of the JSON form. Its names don't change.
@@ -154,7 +164,7 @@ func (s overview) data() Overview {
 			row.Last = new(slotOf(t.last, s.at))
 		}
 		if !t.next.IsZero() {
-			row.NextStart, row.NextInMs = jsonTime(t.next.Start), new(t.next.Start.Sub(s.at).Milliseconds())
+			row.NextStart, row.NextInMs = jsonTime(t.begins()), new(t.begins().Sub(s.at).Milliseconds())
 		}
 		if s.roster {
 			row.Present, row.Gone = new(t.present), new(t.gone)

@@ -9,7 +9,6 @@ import (
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/advice"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/display"
-	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease"
 	"github.com/slotlease/slotlease/workerlease/history"
@@ -57,6 +56,7 @@ func (t *typeStatus) count(crew []store.Presence, now time.Time) (there []store.
 func (t *typeStatus) take(crew []store.Presence, roster bool, now time.Time) {
 	there, holds := t.count(crew, now)
 	t.job = jobOf(there)
+	mayBegin(t.rows, func() []store.Presence { return slices.Clone(crew) }, now)
 	if t.job == nil {
 		t.passSkipped(now)
 	}
@@ -114,20 +114,16 @@ func way(ahead time.Duration) string {
 // warnOfSlots finds what is odd about the newest slots.
 func (t *typeStatus) warnOfSlots(now time.Time) {
 	second := timeStyle{whole: true}
-	if t.last.State == history.Failed {
-		t.warn("the last slot failed%s", outcomeOf(t.last))
-	}
+	failed := t.undone(func(history.Entry) bool { return true })
+	t.warnOfFailed(failed, now)
 	switch {
 	case t.overdue(now) > 0 && t.doneUntil.IsZero():
 		t.warn("no success yet, for longer than the schedule allows")
 	case t.overdue(now) > 0:
 		t.warn("no success since the slot that ended at %s, for longer than the schedule allows", second.text(t.doneUntil, now))
 	}
-	if e := t.undone(func(e history.Entry) bool { return e.Outcome.GivenUp }); e.State != "" && e.Slot != t.last.Slot {
-		t.warn("the slot from %s was given up%s", second.text(e.Slot.Start, now), strings.Replace(outcomeOf(e), ", given up", "", 1))
-	}
-	if e := t.undone(func(e history.Entry) bool { return e.Cause == store.WorkerDied }); e.State != "" && e.Slot != t.last.Slot && !e.Outcome.GivenUp {
-		t.warn("the slot from %s failed%s", second.text(e.Slot.Start, now), outcomeOf(e))
+	if e := t.undone(func(e history.Entry) bool { return e.Outcome.GivenUp }); e.State != "" && e.Slot != failed.Slot {
+		t.warnOfGivenUp(e, now)
 	}
 	if n := t.skipped(); n > 1 {
 		t.warn("%d slots in a row were skipped: its job takes longer than they last", n)
@@ -148,94 +144,46 @@ func (t typeStatus) skipped() (n int) {
 	return n
 }
 
-// undone is the newest slot of a kind that failed since the last one that was done; its State is empty if there is none.
+// warnOfFailed says of a slot that its work failed, or that its worker fell silent.
+func (t *typeStatus) warnOfFailed(e history.Entry, now time.Time) {
+	slot, silent := "the slot from "+timeStyle{whole: true}.text(e.Slot.Start, now), e.State == history.Expired
+	if e.Slot == t.last.Slot {
+		slot = "the last slot"
+	}
+	switch present := t.holds(e.Slot) || !e.Outcome.GivenUp && now.Before(e.Slot.End); { // Another attempt may follow.
+	case e.State == "":
+	case present && silent:
+		t.warn("the lease of %s ended early in this slot%s", workedBy(e), outcomeOf(e))
+	case present:
+		t.warn("the work of %s failed in this slot%s", workedBy(e), outcomeOf(e))
+	case silent:
+		t.warn("the lease of %s ended early%s", slot, outcomeOf(e))
+	case e.Outcome.GivenUp && e.Slot != t.last.Slot:
+		t.warnOfGivenUp(e, now)
+	default:
+		t.warn("%s failed%s", slot, outcomeOf(e))
+	}
+}
+
+// warnOfGivenUp says of a slot that no attempt at it follows.
+func (t *typeStatus) warnOfGivenUp(e history.Entry, now time.Time) {
+	t.warn("the slot from %s was given up%s", timeStyle{whole: true}.text(e.Slot.Start, now), strings.Replace(outcomeOf(e), ", given up", "", 1))
+}
+
+// undone is the newest slot of a kind that failed, or whose worker fell silent, since one came to something better; its State is
+// empty if there is none. Of the holder, its own note says it.
 func (t typeStatus) undone(is func(history.Entry) bool) history.Entry {
 	for _, e := range slices.Backward(t.rows) {
-		if e.State == history.Done {
-			break
-		}
-		if e.State == history.Failed && is(e) {
+		lost := e.State == history.Failed || e.State == history.Expired && e.Silent()
+		led := e.Attempt == 0 && hasEnded(e) && e.Record.Kind == store.KindGrant // A leader is never done.
+		switch {
+		case lost && is(e) && (!t.holds(e.Slot) || e.Record.Token != t.holder.Record.Token):
 			return e
+		case e.State == history.Done, led && !lost && e.State != history.Skipped:
+			return history.Entry{}
 		}
 	}
 	return history.Entry{}
-}
-
-// findDone finds up to when slots of a job are done, and the slot that is due next.
-func (t *typeStatus) findDone(records []store.Record) {
-	first := slices.IndexFunc(t.rows, func(e history.Entry) bool { return e.Attempt > 0 })
-	schedule, err := slots.Parse(t.schedule)
-	if first < 0 || err != nil {
-		return
-	}
-	t.due = t.rows[first].Slot
-	poison := func(r store.Record) bool {
-		return slices.ContainsFunc(t.rows, func(e history.Entry) bool { return e.State == history.Poison && e.Record.Seq == r.Seq })
-	}
-	newest := slices.IndexFunc(records, func(r store.Record) bool { return r.CheckEnvelope() == nil && !poison(r) })
-	if newest >= 0 {
-		r := records[newest]
-		done, _ := store.ParseDone(r.Done)
-		switch {
-		case !done.IsZero():
-			t.doneUntil, t.due = done.End, schedule.Next(done.Start)
-		case !r.DoneUntil.IsZero():
-			t.doneUntil, t.due = r.DoneUntil, schedule.Next(r.DoneUntil.Add(-1))
-		}
-	}
-	t.mayEnd = schedule.Next(t.due.Start).End
-}
-
-// passSkipped leaves out of what is due the slots that were over when a run which succeeded had skipped them. Workers that are there
-// cover them by what they record of the run; one that claims a slot alone, and has left, may not have.
-func (t *typeStatus) passSkipped(now time.Time) {
-	schedule, err := slots.Parse(t.schedule)
-	for _, e := range t.rows {
-		ran := func(r history.Entry) bool { return r.State == history.Done && r.Record.Claim == e.Record.Claim }
-		over := e.State == history.Skipped && !now.Before(e.Slot.End) && slices.ContainsFunc(t.rows, ran)
-		if err == nil && over && e.Slot.Contains(t.due.Start) {
-			t.due = schedule.At(e.Slot.End)
-			t.mayEnd = schedule.Next(t.due.Start).End
-		}
-	}
-}
-
-// overdue is for how long another slot of a job should have been begun, as its workers say, or be done while somebody has it, or
-// if none says; 0 if none should, or if an operator has paused the worker type. A run that goes on may skip a slot.
-func (t typeStatus) overdue(now time.Time) time.Duration {
-	paused := slices.ContainsFunc(t.orders, func(o store.Order) bool { return o.Kind == store.OrderPause })
-	if t.due.IsZero() || paused {
-		return 0
-	}
-	by, within := t.due.End, time.Duration(0)
-	if t.job != nil {
-		within = t.job.StartsWithin(t.due.Length())
-	}
-	switch {
-	case t.holder.State == "" && within > 0:
-		by = t.due.Start.Add(within)
-	case t.holder.State != "" && (t.job == nil || t.job.Overrun != workerlease.Stop.String()):
-		by = t.mayEnd
-	}
-	return max(0, now.Sub(by))
-}
-
-// schedules are those of the newest records and of the workers that are there, in order, one of those that have the
-// same slots.
-func (t typeStatus) schedules(there []store.Presence, now time.Time) (names []string) {
-	texts := []string{t.schedule}
-	for _, p := range there {
-		texts = append(texts, p.Schedule)
-	}
-	for _, text := range texts {
-		schedule, err := slots.Parse(text)
-		same := func(name string) bool { return slots.Same(slots.Must(slots.Parse(name)), schedule, now) }
-		if err == nil && !slices.ContainsFunc(names, same) {
-			names = append(names, schedule.String())
-		}
-	}
-	slices.Sort(names)
-	return names
 }
 
 // outcomeOf is what is known of work that failed, after a colon.
@@ -244,6 +192,8 @@ func outcomeOf(e history.Entry) (text string) {
 	switch {
 	case e.Cause == store.WorkerDied:
 		text = ": its worker died"
+	case e.Silent():
+		return ": its worker fell silent"
 	case !e.OutcomeKnown:
 		return ""
 	case o.Cause != "":

@@ -396,3 +396,22 @@ func TestHowALeaseEndedIsToldByWhatIsKnown(t *testing.T) {
 		}
 	}
 }
+
+// A worker that has just begun waits for its first slot, whether or not it has claimed that. Nothing is trimmed or lost then.
+func TestWhySaysThatANewWorkerWaitsForItsFirstSlot(t *testing.T) {
+	for name, records := range map[string][]store.Record{"before its claim": nil, "after it": {recordtest.Grant(1, 1, "a")}} {
+		l := recorded(t, 4.9, records...)
+		p := store.Presence{
+			WorkerType: "export", ID: "a", InstanceID: "a", Host: "host", PID: 1, Schedule: "every 5m", Phase: store.PhaseCandidate,
+			Since: recordtest.Minutes(4), Seen: recordtest.Minutes(4.5), Next: recordtest.Minutes(6),
+		}
+		if err := l.Attend(t.Context(), []store.Presence{p}); err != nil {
+			t.Fatal(err)
+		}
+		got, err := whyOf(t, l, "", "", "")
+		text := strings.Join(strings.Fields(got), " ")
+		if err != nil || !strings.Contains(text, "It began at 12:04:00Z, and waits for its first slot") || strings.Contains(text, "trimmed") {
+			t.Errorf("%s: why = %s, %v, want that it waits for its first slot", name, got, err)
+		}
+	}
+}

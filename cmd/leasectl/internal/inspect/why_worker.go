@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/display"
+	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease"
 	"github.com/slotlease/slotlease/workerlease/explain"
 	"github.com/slotlease/slotlease/workerlease/history"
@@ -100,6 +101,8 @@ func (a answer) turn(v explain.Verdict) string {
 		return fmt.Sprintf("%s; %s claimed with %d, and the lower number goes first.", own, winner, its)
 	case v.Reason == explain.SamePriority && v.Before:
 		return fmt.Sprintf("%s, as that of %s, which had the slot before: by default it goes first among equals.", own, winner)
+	case v.Reason == explain.SamePriority && v.OwnBefore:
+		return fmt.Sprintf("%s, as that of %s. It had the slot before, so that by default its turn came first, and it did not claim in it.", own, winner) + a.goneSince(p)
 	case v.Reason == explain.SamePriority:
 		return fmt.Sprintf("%s, as that of %s, which came first: among equals chance decides, unless one had the slot before.", own, winner)
 	case v.Reason == explain.Continued:
@@ -108,10 +111,15 @@ func (a answer) turn(v explain.Verdict) string {
 		return fmt.Sprintf("It contends for it. %s.", own)
 	}
 	text := fmt.Sprintf("%s, and that of %s %d: its turn came first, and it did not claim in it.", own, winner, its)
-	if p.Seen.Before(a.Slot.Start) {
-		return text + fmt.Sprintf(" It was last seen at %s, before the slot began: it may have died since.", a.second(p.Seen))
+	return text + cmp.Or(a.goneSince(p), " Why isn't known: the ledger keeps no claims of those that lose.")
+}
+
+// goneSince says that a worker may have died, if it was not seen since the slot began.
+func (a answer) goneSince(p store.Presence) string {
+	if !p.Seen.Before(a.Slot.Start) {
+		return ""
 	}
-	return text + " Why isn't known: the ledger keeps no claims of those that lose."
+	return fmt.Sprintf(" It was last seen at %s, before the slot began: it may have died since.", a.second(p.Seen))
 }
 
 // byOrder says which order of an operator kept a worker from the slot.
@@ -217,6 +225,9 @@ func (a answer) notStarted(v explain.Verdict) string {
 		if by := a.Slot.Start.Add(j.StartsWithin(a.Slot.Length())); p.Since.After(by) {
 			return fmt.Sprintf("It began at %s, too late for the slot from %s, whose job may begin until %s (--start-within).", a.second(p.Since), a.second(a.Slot.Start), a.second(by))
 		}
+	}
+	if len(a.Terms) == 0 && a.When == explain.Now {
+		return fmt.Sprintf("It began at %s, and waits for its first slot, as plain workers and those with --wait-for-boundary do.", a.second(p.Since))
 	}
 	return fmt.Sprintf("It had not started when the slot was decided: it began at %s, and waited for the next one, as plain workers and those with --wait-for-boundary do.", a.second(p.Since))
 }

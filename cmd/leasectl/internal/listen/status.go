@@ -107,7 +107,7 @@ func (s *Server) statusOf(w Worker) status {
 		out.DoneUntil = store.Format(now.DoneUntil)
 	}
 	if !now.Due.IsZero() {
-		out.Due, out.OverdueMs = store.Format(now.Due), max(0, now.StoreTime.Sub(now.Due).Milliseconds())
+		out.Due, out.OverdueMs = store.Format(now.Due), now.Overdue().Milliseconds()
 	}
 	if now.LastError != nil {
 		out.LastError = now.LastError.Error()
