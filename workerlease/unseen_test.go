@@ -357,3 +357,28 @@ func TestASlotThatWasKeptBackIsToldAfterALaterOne(t *testing.T) {
 		}
 	})
 }
+
+// What a run has skipped, as its worker has said, is not missed by one that comes later.
+func TestWhatWasSkippedIsNotMissedByWhoComesLater(t *testing.T) {
+	bubble(t, "", func(t *testing.T) {
+		ledger := memory.New(memory.Options{})
+		w := newWorking(map[time.Duration]time.Duration{time.Minute: time.Hour})
+		a := runs(t, ledger.Handle(), minutely("a", 0), w.run)
+		at(3*time.Minute + 40*time.Second)
+		a.cancel()
+		at(4*time.Minute + 50*time.Second)
+		b := runsAtOnce(t, ledger.Handle(), minutely("b", 0), w.run)
+		at(5*time.Minute + 30*time.Second)
+		var skipped, missed []time.Duration
+		for _, e := range observed[event.Skipped](a.worker) {
+			skipped = append(skipped, since(e.Slot.Start))
+		}
+		for _, e := range observed[event.Missed](b.worker) {
+			for at := since(e.Slot.Start); at < since(e.Until); at += time.Minute {
+				missed = append(missed, at)
+			}
+		}
+		equal(t, "skipped", skipped, minutes(2, 3)...)
+		equal(t, "missed", missed, minutes(4)...)
+	})
+}

@@ -157,7 +157,11 @@ func (x *step) unbegun(head store.Record, most time.Time) time.Time {
 		seen = later(seen, head.SlotStart)
 	default:
 		seen = later(seen, head.SlotEnd)
-		if head.WindowEnd.After(seen) {
+		switch {
+		case !head.WindowEnd.After(seen):
+		case x.m.Rules.GivenBack(head) && head.WindowEnd.After(x.m.startBy(last)):
+			seen = last.End // Its worker has said that it skipped that.
+		default:
 			seen = last.Start
 		}
 	}
