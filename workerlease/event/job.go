@@ -37,7 +37,9 @@ type (
 	// WorkerDied: another worker, Holder, has gone without a word, as by a kill, or because it doesn't reach the store
 	// any more: amid an Attempt at the job of the slot, or while it held a lease that it would have extended, with
 	// Attempt 0. This worker has read that in the ledger. GivenUp says that it was the last of Job.MaxAttempts.
-	// Nobody is told dead who held the rest of a slot, and would have handed it over then.
+	// Nobody is told dead who held the rest of a slot, and would have handed it over then. One whose code doesn't return before its
+	// window ends, when it is told to, may be: it says nothing until then, and its own log has an Overrun. While the store is slow, more
+	// than one worker may say so.
 	WorkerDied struct {
 		Worker
 		Slot    slots.Slot
