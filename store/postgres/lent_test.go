@@ -98,9 +98,6 @@ func TestTheApplicationsPoolStaysAsItIs(t *testing.T) {
 	}
 	_, err = l.Trim(within(t), "job", 3)
 	must(t, "Trim()", err)
-	if err := l.Watch(within(t), func(string) {}); !errors.Is(err, errors.ErrUnsupported) || !strings.Contains(err.Error(), "one connection") {
-		t.Errorf("Watch() with one connection = %v, want that it would be kept", err)
-	}
 	found, err := l.Examine(within(t))
 	must(t, "Examine()", err)
 	documenttest.Finds(t, found, CheckPool, store.LevelOK, "names one host")
@@ -145,38 +142,12 @@ func TestAPoolThatIsExhaustedIsNamed(t *testing.T) {
 	}
 }
 
-// A watch keeps one connection, and each operation needs one.
 func TestHowManyConnectionsAreLentAtOnce(t *testing.T) {
 	t.Parallel()
 	uri := postgrespeer.Shared(t)
 	p := pooled(t, uri, 10)
 	l := initialised(t, Options{Pool: p, Table: newTable(), MaxConns: 3})
-	told := make(chan string, 1000)
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- l.Watch(ctx, func(workerType string) { told <- workerType }) }()
-	documenttest.LendsFew(t, l, 4, func() int { return int(p.Stat().AcquiredConns()) }) // MaxConns, and one for the watch
-	release := storetest.Grant("job", 1)
-	release.Kind, release.WindowStart = store.KindRelease, release.WindowEnd
-	for heard := false; !heard; release.Seq++ {
-		must(t, "Append()", l.Append(within(t), release))
-		select {
-		case got := <-told:
-			if heard = true; got != "job" {
-				t.Errorf("hint of %q, want job", got)
-			}
-		case <-time.After(100 * time.Millisecond):
-		}
-	}
-	cancel()
-	if err := <-ended; !errors.Is(err, context.Canceled) {
-		t.Errorf("Watch() = %v, want it to end with its context", err)
-	}
-	must(t, "Close()", l.Close(within(t)))
-	givenBack(t, p)
-	if listening := sessions(t, p); !strings.Contains(listening, "listening: 0") {
-		t.Errorf("the pool's session is %q, want that it doesn't listen", listening)
-	}
+	documenttest.LendsFew(t, l, 4, func() int { return int(p.Stat().AcquiredConns()) }) // MaxConns, and one that the pool is about to have back
 }
 
 func TestAPoolThatIsUnfitIsRefused(t *testing.T) {

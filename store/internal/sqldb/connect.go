@@ -29,7 +29,7 @@ func (c Connector) Driver() driver.Driver { return c.Own }
 // Connect opens a connection.
 func (c Connector) Connect(ctx context.Context) (driver.Conn, error) { return c.Open(ctx) }
 
-// Lend takes connections of the application's pool from now on: MaxConns at once, at most, and one that a watch keeps.
+// Lend takes connections of the application's pool from now on: MaxConns at once, at most, and one to end statements with.
 func (c *Core[F]) Lend(db *sql.DB, full func() string) {
 	c.Lender = NewLender(db, c.Address.MaxConns+1, full, c.Clock)
 }
