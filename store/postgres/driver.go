@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"database/sql/driver"
 	"errors"
@@ -97,8 +98,8 @@ func (c *conn) begin(ctx context.Context, query string) (with context.Context, n
 		storekit.Trouble(ctx, text)
 	}
 	gone := storekit.Gone(ctx)
-	if gone.Err() != nil {
-		return nil, "", nil, gone.Err()
+	if err := cmp.Or(gone.Err(), storekit.Send(ctx)); err != nil {
+		return nil, "", nil, err
 	}
 	slow := c.of.patient()
 	if !c.pooled || ctx.Value(ending{}) != nil {

@@ -142,6 +142,22 @@ func TestAPoolThatIsExhaustedIsNamed(t *testing.T) {
 	}
 }
 
+func TestALedgerSaysThatItsPoolIsClosed(t *testing.T) {
+	t.Parallel()
+	for name, o := range lentOne(t, postgrespeer.Shared(t)) {
+		t.Run(name, func(t *testing.T) {
+			o.Table = newTable()
+			documenttest.EndsWithItsPool(t, initialised(t, o), func() {
+				if o.Pool != nil {
+					o.Pool.Close()
+					return
+				}
+				must(t, "Close()", o.DB.Close())
+			})
+		})
+	}
+}
+
 func TestHowManyConnectionsAreLentAtOnce(t *testing.T) {
 	t.Parallel()
 	uri := postgrespeer.Shared(t)

@@ -63,7 +63,7 @@ func (l *Ledger) listenBeside(ctx context.Context) error {
 		return err
 	}
 	defer func() {
-		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), listenPatience)
+		end, cancel := l.clock.WithTimeout(context.WithoutCancel(ctx), listenPatience)
 		defer cancel()
 		_ = c.Close(end)
 	}()

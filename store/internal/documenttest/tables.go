@@ -136,10 +136,21 @@ func IsExhausted(t *testing.T, l store.Ledger, take func() (giveBack func()), sa
 	giveBack := take()
 	err := l.Append(Within(t, patience), storetest.Grant("job", 1))
 	Says(t, "Append() on an exhausted pool", err, store.ErrNotStored, "the application's pool has no free connection: "+says)
+	err = l.Append(Within(t, time.Second), storetest.Grant("job", 1))
+	Says(t, "Append() with little time", err, store.ErrNotStored, says)
+	Is(t, "Append() with little time", err, context.DeadlineExceeded)
 	_, err = l.Now(Within(t, 2*time.Second))
 	Says(t, "Now() with little time", err, context.DeadlineExceeded, says)
 	giveBack()
 	Must(t, "Append()", l.Append(Within(t, patience), storetest.Grant("job", 1)))
+}
+
+// EndsWithItsPool demands that an append says that the application has closed the pool of a ledger, or its client.
+func EndsWithItsPool(t *testing.T, l store.Ledger, closePool func()) {
+	t.Helper()
+	Must(t, "Append()", l.Append(Within(t, patience), storetest.Grant("job", 1)))
+	closePool()
+	Says(t, "Append() after the application has closed its pool", l.Append(Within(t, patience), storetest.Grant("job", 2)), store.ErrClosed, "the application has closed")
 }
 
 // LendsFew demands that appends of many worker types use no more connections of an application's pool at once.
