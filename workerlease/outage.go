@@ -15,13 +15,13 @@ import (
 // servers elect a primary. It is kept beside the machine, which decides nothing by it. Only
 // the goroutine that runs the worker uses it.
 type outage struct {
-	down   bool
-	append bool          // appends fail: only one that succeeds ends the outage
-	latest time.Duration // the local reading at which the newest failure came
-	began  time.Duration // the local reading at which the first operation that failed was begun
-	lapse  time.Duration // that at which a lease ended which could have been extended; 0: none did
-	lapsed *Lease        // the lease that did
-	starved error        // why operations got no connection of the application's pool, in the newest outage; nil: they did
+	down    bool
+	append  bool          // appends fail: only one that succeeds ends the outage
+	latest  time.Duration // the local reading at which the newest failure came
+	began   time.Duration // the local reading at which the first operation that failed was begun
+	lapse   time.Duration // that at which a lease ended which could have been extended; 0: none did
+	lapsed  *Lease        // the lease that did
+	starved error         // why operations got no connection of the application's pool, in the newest outage; nil: they did
 	told    bool
 }
 

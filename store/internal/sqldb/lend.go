@@ -24,7 +24,9 @@ var errNotLent error = late{}
 // late is a time-out: an operation that ends so found no store, as one without a connection does.
 type late struct{}
 
-func (late) Error() string { return fmt.Sprintf("the application's pool gave no connection in %v", lendPatience) }
+func (late) Error() string {
+	return fmt.Sprintf("the application's pool gave no connection in %v", lendPatience)
+}
 
 // Timeout is that of net.Error.
 func (late) Timeout() bool { return true }
