@@ -49,7 +49,7 @@ func (c *conn) accept(ctx context.Context) error {
 
 // unfitPool refuses a pool whose connections have a setting that statements can't do with.
 func unfitPool(setting, remedy string) error {
-	return storekit.Flaw{Check: CheckPool, What: fmt.Sprintf("the connections of the application's pool have the %.60s", setting), Remedy: remedy}.Refuse()
+	return storekit.Final(storekit.Flaw{Check: CheckPool, What: fmt.Sprintf("the connections of the application's pool have the %.60s", setting), Remedy: remedy}.Refuse())
 }
 
 // giveBack gives a connection back, or closes it.

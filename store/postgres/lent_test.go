@@ -177,6 +177,7 @@ func TestAPoolThatIsUnfitIsRefused(t *testing.T) {
 	serial := opened(t, Options{Pool: pooled(t, postgrespeer.Shared(t)+"&default_transaction_isolation=serializable", 2)})
 	_, _, err = serial.Tail(within(t), "job", 1)
 	documenttest.Says(t, "Tail() at another level", err, store.ErrRefused, "default_transaction_isolation serializable: leave it at read committed")
+	documenttest.Is(t, "Tail() at another level", err, store.ErrFinal)
 	latin := opened(t, Options{Pool: pooled(t, postgrespeer.Shared(t)+"&client_encoding=LATIN1", 2)})
 	_, _, err = latin.Tail(within(t), "job", 1)
 	documenttest.Says(t, "Tail() over LATIN1", err, store.ErrRefused, "client_encoding LATIN1")

@@ -337,11 +337,19 @@ func (r *Runner) Failed(ctx context.Context, op, key string, err error) error {
 
 // NotStored is an error of an operation that surely stored nothing, and never will, such as one before anything was sent:
 // it matches store.ErrNotStored, too. The text is that of err.
-func NotStored(err error) error { return notStored{err} }
+func NotStored(err error) error { return also{err, store.ErrNotStored} }
 
-type notStored struct{ error }
+// Final is an error against which no waiting helps: it matches store.ErrFinal, too. The text is that of err.
+func Final(err error) error { return also{err, store.ErrFinal} }
 
-func (e notStored) Unwrap() []error { return []error{e.error, store.ErrNotStored} }
+// also is an error that matches a sentinel, too.
+type also struct {
+	error
+
+	sentinel error
+}
+
+func (e also) Unwrap() []error { return []error{e.error, e.sentinel} }
 
 // troubleKey is the context key of the trouble of an operation.
 type troubleKey struct{}

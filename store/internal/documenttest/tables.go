@@ -98,6 +98,8 @@ func RightsAreFound(t *testing.T, all map[string]Right, open func(t testing.TB, 
 			d := store.Describe(l)
 			if err := d.CheckRights(Within(t, patience)); (err != nil) != c.Denied || c.Denied && !errors.Is(err, store.ErrDenied) {
 				t.Errorf("CheckRights() = %v, want denied %v", err, c.Denied)
+			} else if errors.Is(err, store.ErrFinal) != c.Denied {
+				t.Errorf("CheckRights() = %v, want that no waiting helps against a right that is missing", err)
 			}
 			err := l.Append(Within(t, patience), storetest.Grant("job"+NewTable(), 1))
 			if (err != nil) != c.Denied || c.Denied && (!errors.Is(err, store.ErrDenied) || !errors.Is(err, store.ErrNotStored)) {

@@ -120,7 +120,7 @@ func (c *Core[F]) Borrow(ctx context.Context, pool, opened string, lent func(loa
 	if !ok {
 		loan.Return(func() error { return nil })
 		what := fmt.Sprintf("the driver of the application's pool is another one (%T)", loan.Conn)
-		return nil, storekit.Flaw{Check: pool, What: what, Remedy: opened}.Refuse()
+		return nil, storekit.Final(storekit.Flaw{Check: pool, What: what, Remedy: opened}.Refuse())
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
