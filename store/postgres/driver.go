@@ -156,7 +156,13 @@ func (c *conn) judge(err error) error {
 	if w, ok := c.Conn.Conn().PgConn().CustomData()[warned].(*pgconn.Notice); ok {
 		return errors.Join(unreplicated{w}, err)
 	}
-	if e, ok := errors.AsType[*pgconn.PgError](err); ok && (e.Code == codeReadOnly || isGuard(e)) {
+	switch e, ok := errors.AsType[*pgconn.PgError](err); {
+	case !ok:
+	case e.Code == codeIdleSession:
+		// The server has ended the session before it read the statement (idle_session_timeout). Another connection gets it.
+		c.bad = true
+		return driver.ErrBadConn
+	case e.Code == codeReadOnly || isGuard(e):
 		c.bad = true // Another host may be the primary.
 	}
 	return err

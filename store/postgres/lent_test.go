@@ -178,6 +178,9 @@ func TestAPoolThatIsUnfitIsRefused(t *testing.T) {
 	_, _, err = serial.Tail(within(t), "job", 1)
 	documenttest.Says(t, "Tail() at another level", err, store.ErrRefused, "default_transaction_isolation serializable: leave it at read committed")
 	documenttest.Is(t, "Tail() at another level", err, store.ErrFinal)
+	reading := opened(t, Options{Pool: pooled(t, postgrespeer.Shared(t)+"&default_transaction_read_only=on", 2)})
+	_, _, err = reading.Tail(within(t), "job", 1)
+	documenttest.Says(t, "Tail() in sessions that only read", err, store.ErrRefused, "the connections of the application's pool have the default_transaction_read_only on: leave it off")
 	latin := opened(t, Options{Pool: pooled(t, postgrespeer.Shared(t)+"&client_encoding=LATIN1", 2)})
 	_, _, err = latin.Tail(within(t), "job", 1)
 	documenttest.Says(t, "Tail() over LATIN1", err, store.ErrRefused, "client_encoding LATIN1")
@@ -260,5 +263,26 @@ func TestAPoolAndAURIAreGivenOneAtATime(t *testing.T) {
 	} {
 		_, err := Open(t.Context(), o)
 		documenttest.Says(t, "Open()", err, nil, says)
+	}
+}
+
+// A server may close connections that are idle. Nothing was sent over them.
+func TestAConnectionThatTheServerHasClosedIsReplaced(t *testing.T) {
+	t.Parallel()
+	shared := postgrespeer.Shared(t)
+	uri := postgrespeer.Role(t, shared, "CREATE ON SCHEMA public")
+	u, err := url.Parse(uri)
+	must(t, "Parse()", err)
+	user := u.User.Username()
+	execute(t, shared, fmt.Sprintf("ALTER ROLE %s SET idle_session_timeout = '200ms'", user))
+	for name, o := range map[string]Options{"URI": {URI: uri}, "pgxpool": {Pool: pooled(t, uri, 2)}} {
+		o.Table = newTable()
+		l := initialised(t, o)
+		for seq := range int64(3) {
+			if err := l.Append(within(t), storetest.Grant("job", seq+1)); err != nil {
+				t.Errorf("%s: Append() after the server has closed what was idle = %v, want nil", name, err)
+			}
+			awaits(t, shared, fmt.Sprintf("SELECT count(*) FROM pg_stat_activity WHERE usename = '%s'", user), 0)
+		}
 	}
 }

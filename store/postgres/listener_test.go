@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"net/url"
 	"testing"
 	"time"
 
@@ -17,7 +18,7 @@ import (
 
 // listening counts the connections that listen for a ledger.
 func listening(l *Ledger) string {
-	return fmt.Sprintf(`SELECT count(*) FROM pg_stat_activity WHERE query = 'LISTEN %s'`, l.channel())
+	return fmt.Sprintf(`SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'LISTEN %s%%'`, l.channel())
 }
 
 // lentOne are pools of one connection.
@@ -101,7 +102,7 @@ func TestTheListenerEndsWithTheLastWatch(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- l.Watch(t.Context(), func(string) {}) }()
 	awaits(t, uri, listening(l), 1)
-	execute(t, uri, fmt.Sprintf(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query = 'LISTEN %s'`, l.channel()))
+	execute(t, uri, fmt.Sprintf(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LISTEN %s%%'`, l.channel()))
 	if err := <-ended; err == nil || errors.Is(err, errors.ErrUnsupported) {
 		t.Errorf("Watch() whose connection is closed = %v, want an error after which it is tried again", err)
 	}
@@ -112,6 +113,28 @@ func TestTheListenerEndsWithTheLastWatch(t *testing.T) {
 		t.Errorf("Watch() of a ledger that is closed = %v, want ErrClosed", err)
 	}
 	awaits(t, uri, listening(l), 0)
+}
+
+// A listener is idle.
+func TestAServerThatEndsIdleSessionsKeepsTheListener(t *testing.T) {
+	t.Parallel()
+	shared := postgrespeer.Shared(t)
+	uri := postgrespeer.Role(t, shared, "CREATE ON SCHEMA public")
+	u, err := url.Parse(uri)
+	must(t, "Parse()", err)
+	execute(t, shared, fmt.Sprintf("ALTER ROLE %s SET idle_session_timeout = '200ms'", u.User.Username()))
+	for name, o := range map[string]Options{"URI": {URI: uri}, "pgxpool": {Pool: pooled(t, uri, 2)}} {
+		o.Table = newTable()
+		l := initialised(t, o)
+		ended := make(chan error, 1)
+		go func() { ended <- l.Watch(t.Context(), func(string) {}) }()
+		awaits(t, shared, listening(l), 1)
+		select {
+		case err := <-ended:
+			t.Errorf("%s: Watch() = %v, want that it goes on", name, err)
+		case <-time.After(time.Second):
+		}
+	}
 }
 
 func TestALedgerDoesWithoutHintsIfNobodyMayListen(t *testing.T) {

@@ -198,10 +198,11 @@ func (c *conn) takeIn(ctx context.Context) error {
 	}
 }
 
-// beginToListen isn't broken off, because the connection would be lost.
+// beginToListen isn't broken off, because the connection would be lost. The server mustn't end the session for being idle, which is what
+// it is for.
 func (l *Ledger) beginToListen(ctx context.Context, c *pgconn.PgConn) error {
 	begin, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	defer l.clock.AfterFunc(listenPatience, cancel).Stop()
-	return c.Exec(begin, "LISTEN "+l.channel()).Close()
+	return c.Exec(begin, "LISTEN "+l.channel()+catalogued(`; SELECT set_config(name, '0', false) FROM pg_settings WHERE name = 'idle_session_timeout'`)).Close()
 }
