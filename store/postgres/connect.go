@@ -183,7 +183,7 @@ func (l *Ledger) ask(ctx context.Context, c *pgconn.PgConn) (a answer, err error
 
 // setByClient reports whether it is the application that lets a session only read, and not the server, the database or the role.
 func setByClient(ctx context.Context, c *pgconn.PgConn) bool {
-	result := c.ExecParams(ctx, catalogued(`SELECT 1 FROM pg_settings WHERE name = 'default_transaction_read_only' AND ` + isOneOf("source", "client", "session")), nil, nil, nil, nil).Read()
+	result := c.ExecParams(ctx, catalogued(`SELECT 1 FROM pg_settings WHERE name = 'default_transaction_read_only' AND `+isOneOf("source", "client", "session")), nil, nil, nil, nil).Read()
 	return len(result.Rows) > 0
 }
 
