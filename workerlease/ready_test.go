@@ -73,8 +73,8 @@ var starts = map[string]func(ctx context.Context, c *workerlease.Client) error{
 	},
 }
 
-// final is a denial of which the store knows that it lasts.
-var final = fmt.Errorf("%w: the user lacks INSERT (%w)", store.ErrDenied, store.ErrFinal)
+// errFinal is a denial of which the store knows that it lasts.
+var errFinal = fmt.Errorf("%w: the user lacks INSERT (%w)", store.ErrDenied, store.ErrFinal)
 
 func TestAStartSaysWhatKeepsWorkersFromTheStore(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -87,7 +87,7 @@ func TestAStartSaysWhatKeepsWorkersFromTheStore(t *testing.T) {
 		"invalid":         {store.ErrInvalid, 0, "invalid record"},
 		"denied":          {store.ErrDenied, 10 * time.Second, "leasectl doctor shows which are missing"},
 		"refused":         {store.ErrRefused, 10 * time.Second, "store refused"},
-		"denied for good": {final, 0, "leasectl doctor shows which are missing"},
+		"denied for good": {errFinal, 0, "leasectl doctor shows which are missing"},
 	} {
 		for how, begin := range starts {
 			bubble(t, name+", "+how, func(t *testing.T) {
