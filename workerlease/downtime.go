@@ -109,6 +109,12 @@ func (w *WorkerLease) works(e machine.Event) {
 	if err == nil {
 		w.client.answers.Add(1)
 	}
+	if errors.Is(err, store.ErrClosed) {
+		select {
+		case w.orphaned <- err:
+		default:
+		}
+	}
 	if !d.failing || err != nil && !errors.Is(err, store.ErrConflict) && !errors.Is(err, store.ErrNotFound) && !errors.Is(err, store.ErrWentBack) {
 		return
 	}

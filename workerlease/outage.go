@@ -15,13 +15,14 @@ import (
 // servers elect a primary. It is kept beside the machine, which decides nothing by it. Only
 // the goroutine that runs the worker uses it.
 type outage struct {
-	down   bool
-	append bool          // appends fail: only one that succeeds ends the outage
-	latest time.Duration // the local reading at which the newest failure came
-	began  time.Duration // the local reading at which the first operation that failed was begun
-	lapse  time.Duration // that at which a lease ended which could have been extended; 0: none did
-	lapsed *Lease        // the lease that did
-	told   bool
+	down    bool
+	append  bool          // appends fail: only one that succeeds ends the outage
+	latest  time.Duration // the local reading at which the newest failure came
+	began   time.Duration // the local reading at which the first operation that failed was begun
+	lapse   time.Duration // that at which a lease ended which could have been extended; 0: none did
+	lapsed  *Lease        // the lease that did
+	starved error         // why operations got no connection of the application's pool, in the newest outage; nil: they did
+	told    bool
 }
 
 // noteReply takes in how an operation of the store ended. When an outage is over in which a
@@ -34,6 +35,15 @@ func (w *WorkerLease) noteReply(e machine.Event) {
 		return
 	}
 	now := w.client.local()
+	if !o.down {
+		o.starved = nil
+	}
+	if starved, ok := errors.AsType[interface {
+		error
+		Starved() bool
+	}](err); ok {
+		o.starved = starved
+	}
 	switch {
 	case err != nil && o.down:
 		o.append, o.latest = o.append || appended, now
@@ -105,8 +115,11 @@ func (w *WorkerLease) reportOutage(length time.Duration) {
 	w.emit(event.Lapsed{Worker: w.label(), Outage: length, Err: err})
 }
 
-// holds says which option would have held the lease in an outage.
+// holds says what would have held the lease in an outage: which option, or a pool that isn't exhausted.
 func (w *WorkerLease) holds(length time.Duration) string {
+	if starved := w.outage.starved; starved != nil {
+		return starved.Error()
+	}
 	o := w.options
 	needed := length + w.now().Uncertainty()
 	if l := w.outage.lapsed; l.Expiry.Before(l.Slot.End) {

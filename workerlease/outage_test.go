@@ -2,10 +2,12 @@ package workerlease_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"regexp"
+	"strings"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -251,5 +253,25 @@ func TestARefusalOfARepeatedAppendSaysNothingOfTheFirst(t *testing.T) {
 			t.Errorf("%d Unknown events, want one for the append and one for its repetition", n)
 		}
 		equal(t, "holders", holders(t, ledger), "a", "a", "a")
+	})
+}
+
+// starved is an error of a store whose pool has no connection.
+type starved struct{ error }
+
+func (starved) Starved() bool { return true }
+
+// Longer leases don't help a worker whose application keeps all connections.
+func TestALeaseThatEndsForWantOfAConnectionIsNoMatterOfOptions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		full := faultstore.Fault{Effect: faultstore.Dropped, Err: fmt.Errorf("%w: append (%w)", starved{errors.New("its MaxConns is 1, and all are in use")}, store.ErrNotStored)}
+		o := named("a", 0)
+		o.LeaseInterval, o.FailoverWithin = time.Minute, 20*time.Second
+		w := start(t, setup{ledger: faulty(t, during(85*time.Second, 110*time.Second, full, faultstore.OpAppend)), Options: o})
+		at(5 * time.Minute)
+		told := observed[event.Lapsed](w)
+		if len(told) != 1 || !strings.Contains(told[0].Err.Error(), "its MaxConns is 1") || strings.Contains(told[0].Err.Error(), "FailoverWithin") {
+			t.Errorf("Lapsed = %+v, want one that names the pool, and no option", told)
+		}
 	})
 }

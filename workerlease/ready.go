@@ -32,7 +32,7 @@ type readiness struct {
 // Ready asks the ledger what its workers will ask, and stores nothing. It returns nil if they can use it. An error that
 // wraps [store.ErrMissing], ErrRefused, ErrDenied, ErrInvalid or ErrClosed means that waiting doesn't help, and ends with
 // what to do: see [store.Remedy]. A refusal or a denial is such an error when it has lasted for 10 s of the client's
-// clock, or up to the end of ctx. Any other error means that the ledger can't be reached: it has 5 s to answer.
+// clock, or up to the end of ctx, and at once if it wraps store.ErrFinal. Any other error means that the ledger can't be reached: it has 5 s to answer.
 //
 // Run, StartTask, StartLeasing and TryClaim do the same before they start a worker, once for each client, and start it if
 // the ledger can't be reached. They don't ask a ledger that can neither check its rights nor examine itself ([store.Description]), as
@@ -109,7 +109,7 @@ func (c *Client) insist(ctx context.Context, workerType string, told func(error)
 	began := c.local()
 	for {
 		err := c.ask(ctx, workerType)
-		if !errors.Is(err, store.ErrRefused) && !errors.Is(err, store.ErrDenied) || errors.Is(err, store.ErrMissing) {
+		if !errors.Is(err, store.ErrRefused) && !errors.Is(err, store.ErrDenied) || errors.Is(err, store.ErrMissing) || errors.Is(err, store.ErrFinal) {
 			return err
 		}
 		if told != nil {

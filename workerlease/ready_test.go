@@ -73,6 +73,9 @@ var starts = map[string]func(ctx context.Context, c *workerlease.Client) error{
 	},
 }
 
+// errFinal is a denial of which the store knows that it lasts.
+var errFinal = fmt.Errorf("%w: the user lacks INSERT (%w)", store.ErrDenied, store.ErrFinal)
+
 func TestAStartSaysWhatKeepsWorkersFromTheStore(t *testing.T) {
 	for name, c := range map[string]struct {
 		err    error
@@ -84,6 +87,7 @@ func TestAStartSaysWhatKeepsWorkersFromTheStore(t *testing.T) {
 		"invalid":         {store.ErrInvalid, 0, "invalid record"},
 		"denied":          {store.ErrDenied, 10 * time.Second, "leasectl doctor shows which are missing"},
 		"refused":         {store.ErrRefused, 10 * time.Second, "store refused"},
+		"denied for good": {errFinal, 0, "leasectl doctor shows which are missing"},
 	} {
 		for how, begin := range starts {
 			bubble(t, name+", "+how, func(t *testing.T) {

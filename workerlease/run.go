@@ -65,7 +65,8 @@ func Run(ctx context.Context, ledger store.Ledger, o Options, task Task) error {
 // When ctx ends, Run ends the task's context, waits for the task however long it takes,
 // releases the lease, and returns nil. If the store doesn't answer for 10 s then, the error
 // wraps ErrNotReleased. For bad options, and for a store that can't be used, Run returns an error as StartLeasing does. It
-// does so, too, if the store couldn't be reached at the start, and its first answer is that.
+// does so, too, if the store couldn't be reached at the start, and its first answer is that; and with store.ErrClosed when
+// the ledger, or the pool or client of the application that it uses, has been closed.
 func (c *Client) Run(ctx context.Context, o Options, task Task) error {
 	// Stopping is Run's business: it may take as long as the task does.
 	w, err := c.startTask(context.WithoutCancel(ctx), ctx, o, task)
@@ -81,6 +82,10 @@ func (c *Client) Run(ctx context.Context, o Options, task Task) error {
 		return nil
 	case err := <-c.await(awaiting, w.options.WorkerType):
 		unfit = fmt.Errorf("run %q: %w", w.options.WorkerType, err)
+	case err := <-w.orphaned:
+		if ctx.Err() == nil {
+			unfit = fmt.Errorf("run %q: %w", w.options.WorkerType, err)
+		}
 	}
 	limited, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)

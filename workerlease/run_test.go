@@ -278,3 +278,35 @@ func TestRunRefusesToRunNothingOrNowhere(t *testing.T) {
 		}
 	}
 }
+
+// As by an application that closes the pool which it gave. Trying on would never end.
+func TestRunEndsWithItsLedger(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ledger := memory.New(memory.Options{})
+		runs := map[string]<-chan error{}
+		for priority, name := range []string{"holds", "waits"} {
+			ended := make(chan error, 1)
+			runs[name] = ended
+			client := workerlease.NewClient(ledger, workerlease.ClientOptions{Observer: &worker{}})
+			go func() {
+				ended <- client.Run(t.Context(), named(name, priority), func(ctx context.Context, _ workerlease.Lease) error {
+					<-ctx.Done()
+					return nil
+				})
+			}()
+		}
+		at(12 * time.Minute)
+		must(t, ledger.Close(t.Context()))
+		at(time.Hour)
+		for name, ended := range runs {
+			select {
+			case err := <-ended:
+				if !errors.Is(err, store.ErrClosed) || errors.Is(err, workerlease.ErrNotReleased) {
+					t.Errorf("Run() of the one that %s = %v, want that the ledger is closed", name, err)
+				}
+			default:
+				t.Errorf("Run() of the one that %s goes on without a ledger", name)
+			}
+		}
+	})
+}

@@ -30,6 +30,7 @@ type WorkerLease struct {
 	inbox    inbox
 	pulse    pulse
 	done     chan struct{}
+	orphaned chan error // has why the ledger will answer nothing any more, if it is closed
 	stopping sync.Once
 	givingUp sync.Once
 	gaveUp   atomic.Bool                        // leasing, so that each operation ends at once
@@ -68,7 +69,7 @@ func (c *Client) newWorker(ctx context.Context, o Options, cb Callbacks) *Worker
 	w := &WorkerLease{
 		client: c, options: o, callbacks: cb, machine: o.machine(c.rules),
 		base: context.WithoutCancel(ctx),
-		done: make(chan struct{}),
+		done: make(chan struct{}), orphaned: make(chan error, 1),
 	}
 	w.beat()
 	w.state = c.start()

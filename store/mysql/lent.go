@@ -47,7 +47,7 @@ var digits = regexp.MustCompile(`^[0-9]+$`)
 func (l *Ledger) accept(ctx context.Context, c *conn) error {
 	was, err := c.variables(ctx, append(lentState, lentSettings...)...)
 	unfit := func(setting string) error {
-		return storekit.Flaw{Check: CheckPool, What: "the connections of the application's pool have " + setting, Remedy: "leave it as servers have it, or give URI"}.Refuse()
+		return storekit.Final(storekit.Flaw{Check: CheckPool, What: "the connections of the application's pool have " + setting, Remedy: "leave it as servers have it, or give URI"}.Refuse())
 	}
 	switch {
 	case err != nil:

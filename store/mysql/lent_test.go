@@ -118,6 +118,12 @@ func TestAPoolThatIsExhaustedIsNamed(t *testing.T) {
 	}, "its MaxOpenConns is 1")
 }
 
+func TestALedgerSaysThatItsPoolIsClosed(t *testing.T) {
+	t.Parallel()
+	db, database := pooled(t, mysqlpeer.Database(t), 1)
+	documenttest.EndsWithItsPool(t, initialised(t, Options{DB: db, Database: database, Table: newTable()}), func() { must(t, "Close()", db.Close()) })
+}
+
 func TestHowManyConnectionsAreLentAtOnce(t *testing.T) {
 	t.Parallel()
 	db, database := pooled(t, mysqlpeer.Database(t), 10)

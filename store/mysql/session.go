@@ -67,6 +67,9 @@ func (c *conn) Close() error {
 
 // ExecContext executes a statement.
 func (c *conn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+	if err := storekit.Send(ctx); err != nil {
+		return nil, err
+	}
 	c.used()
 	result, err := c.driverConn.ExecContext(ctx, query, args)
 	return result, c.judge(err)
@@ -74,6 +77,9 @@ func (c *conn) ExecContext(ctx context.Context, query string, args []driver.Name
 
 // QueryContext executes a statement that has rows.
 func (c *conn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
+	if err := storekit.Send(ctx); err != nil {
+		return nil, err
+	}
 	c.used()
 	found, err := c.driverConn.QueryContext(ctx, query, args)
 	if err != nil {

@@ -181,6 +181,12 @@ func (l *Ledger) ask(ctx context.Context, c *pgconn.PgConn) (a answer, err error
 	}, errors.Join(err, errTime)
 }
 
+// setByClient reports whether it is the application that lets a session only read, and not the server, the database or the role.
+func setByClient(ctx context.Context, c *pgconn.PgConn) bool {
+	result := c.ExecParams(ctx, catalogued(`SELECT 1 FROM pg_settings WHERE name = 'default_transaction_read_only' AND `+isOneOf("source", "client", "session")), nil, nil, nil, nil).Read()
+	return len(result.Rows) > 0
+}
+
 // validate returns an error unless a server takes writes. Then the next host is tried. When another server is found than
 // the one before, the other hosts are asked whether they take writes, too.
 func (l *Ledger) validate(ctx context.Context, c *pgconn.PgConn) error {
@@ -190,6 +196,8 @@ func (l *Ledger) validate(ctx context.Context, c *pgconn.PgConn) error {
 		return err
 	case a.standby:
 		return errStandby
+	case a.readOnly && l.core.Lender != nil && setByClient(ctx, c):
+		return unfitPool("default_transaction_read_only on", "leave it off, or give URI")
 	case a.readOnly:
 		return errSessions
 	case l.core.Lender != nil && a.isolation != "read committed":

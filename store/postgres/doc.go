@@ -157,8 +157,8 @@
 //
 // # The application's pool
 //
-// Options.Pool or DB lends a connection for each statement, up to MaxConns at a time, and one as long as there is a watch, which is then closed, since it
-// has listened; with a pool of one connection there are no hints. Nothing is prepared, and nothing is set beyond a
+// Options.Pool or DB lends a connection for each statement, up to MaxConns at a time. Hints come over a connection of the handle's own, as long as
+// there is a watch: it is made as the pool makes its own, and isn't one of them. Nothing is prepared, and nothing is set beyond a
 // statement. The server is asked what it is once for each connection. Refused are standbys, sessions that only read, another
 // default_transaction_isolation than read committed, and another client_encoding than UTF8. Of a Pool each check asks the hosts that its settings name,
 // over connections of its own; those of a DB aren't known.
@@ -170,7 +170,7 @@
 //
 // The statement that inserts a release, an override, or a kind that this version doesn't know, also notifies
 // (pg_notify); grants don't, because commits that notify wait for each other. [Ledger.Watch] listens on the connection of the
-// statements while that is idle. If the notification fails, as when its queue is full, the append is made without.
+// statements while that is idle, or on one of its own beside a pool. If the notification fails, as when its queue is full, the append is made without.
 //
 // # Costs
 //

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"database/sql/driver"
 	"errors"
@@ -97,8 +98,8 @@ func (c *conn) begin(ctx context.Context, query string) (with context.Context, n
 		storekit.Trouble(ctx, text)
 	}
 	gone := storekit.Gone(ctx)
-	if gone.Err() != nil {
-		return nil, "", nil, gone.Err()
+	if err := cmp.Or(gone.Err(), storekit.Send(ctx)); err != nil {
+		return nil, "", nil, err
 	}
 	slow := c.of.patient()
 	if !c.pooled || ctx.Value(ending{}) != nil {
@@ -155,7 +156,13 @@ func (c *conn) judge(err error) error {
 	if w, ok := c.Conn.Conn().PgConn().CustomData()[warned].(*pgconn.Notice); ok {
 		return errors.Join(unreplicated{w}, err)
 	}
-	if e, ok := errors.AsType[*pgconn.PgError](err); ok && (e.Code == codeReadOnly || isGuard(e)) {
+	switch e, ok := errors.AsType[*pgconn.PgError](err); {
+	case !ok:
+	case e.Code == codeIdleSession:
+		// The server has ended the session before it read the statement (idle_session_timeout). Another connection gets it.
+		c.bad = true
+		return driver.ErrBadConn
+	case e.Code == codeReadOnly || isGuard(e):
 		c.bad = true // Another host may be the primary.
 	}
 	return err

@@ -41,6 +41,7 @@ const (
 	codeLockTimeout      = "55P03"
 	codeCancelled        = "57014"
 	codeAdminShutdown    = "57P01"
+	codeIdleSession      = "57P05"
 )
 
 // rolledBack are the classes of errors with which a server ends a statement that it has rolled back. An error of

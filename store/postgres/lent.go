@@ -49,7 +49,7 @@ func (c *conn) accept(ctx context.Context) error {
 
 // unfitPool refuses a pool whose connections have a setting that statements can't do with.
 func unfitPool(setting, remedy string) error {
-	return storekit.Flaw{Check: CheckPool, What: fmt.Sprintf("the connections of the application's pool have the %.60s", setting), Remedy: remedy}.Refuse()
+	return storekit.Final(storekit.Flaw{Check: CheckPool, What: fmt.Sprintf("the connections of the application's pool have the %.60s", setting), Remedy: remedy}.Refuse())
 }
 
 // giveBack gives a connection back, or closes it.
@@ -92,43 +92,14 @@ func poolFull(p *pgxpool.Pool) func() string {
 	}
 }
 
-// watchLent listens on a connection that is lent as long as the watch lasts. Then it is closed, because it listens.
-func (l *Ledger) watchLent(ctx context.Context, w *watch) error {
-	if l.lendsOne() {
-		return fmt.Errorf("%w: the application's pool has one connection, which listening would keep", errors.ErrUnsupported)
-	}
-	return sqldb.On(ctx, l.aside, func(k *conn) error {
-		if k.pooled {
-			return errPooled
-		}
-		k.bad = true
-		if err := k.beginToListen(ctx); err != nil {
-			return err
-		}
-		for {
-			n, err := k.Conn.Conn().WaitForNotification(ctx)
-			switch {
-			case err != nil:
-				return err
-			case n == nil: // The application takes in what its connections are notified of.
-				w.changed("")
-			default:
-				l.notified(nil, n)
-			}
-		}
-	})
-}
-
 // lend takes connections from the application's pool from now on. What a pgxpool is configured with is used to ask its hosts.
 func (l *Ledger) lend(o Options) {
 	if o.DB != nil {
 		l.core.Lend(o.DB, nil)
-		l.lendsOne = func() bool { return o.DB.Stats().MaxOpenConnections == 1 }
 		return
 	}
 	config := o.Pool.Config()
 	l.config, l.before = config.ConnConfig, config.BeforeConnect
-	l.lendsOne = func() bool { return o.Pool.Stat().MaxConns() == 1 }
 	l.lentDB = stdlib.OpenDBFromPool(o.Pool)
 	l.core.Lend(l.lentDB, poolFull(o.Pool))
 	a := &l.address

@@ -98,9 +98,6 @@ func TestTheApplicationsPoolStaysAsItIs(t *testing.T) {
 	}
 	_, err = l.Trim(within(t), "job", 3)
 	must(t, "Trim()", err)
-	if err := l.Watch(within(t), func(string) {}); !errors.Is(err, errors.ErrUnsupported) || !strings.Contains(err.Error(), "one connection") {
-		t.Errorf("Watch() with one connection = %v, want that it would be kept", err)
-	}
 	found, err := l.Examine(within(t))
 	must(t, "Examine()", err)
 	documenttest.Finds(t, found, CheckPool, store.LevelOK, "names one host")
@@ -145,38 +142,28 @@ func TestAPoolThatIsExhaustedIsNamed(t *testing.T) {
 	}
 }
 
-// A watch keeps one connection, and each operation needs one.
+func TestALedgerSaysThatItsPoolIsClosed(t *testing.T) {
+	t.Parallel()
+	for name, o := range lentOne(t, postgrespeer.Shared(t)) {
+		t.Run(name, func(t *testing.T) {
+			o.Table = newTable()
+			documenttest.EndsWithItsPool(t, initialised(t, o), func() {
+				if o.Pool != nil {
+					o.Pool.Close()
+					return
+				}
+				must(t, "Close()", o.DB.Close())
+			})
+		})
+	}
+}
+
 func TestHowManyConnectionsAreLentAtOnce(t *testing.T) {
 	t.Parallel()
 	uri := postgrespeer.Shared(t)
 	p := pooled(t, uri, 10)
 	l := initialised(t, Options{Pool: p, Table: newTable(), MaxConns: 3})
-	told := make(chan string, 1000)
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- l.Watch(ctx, func(workerType string) { told <- workerType }) }()
-	documenttest.LendsFew(t, l, 4, func() int { return int(p.Stat().AcquiredConns()) }) // MaxConns, and one for the watch
-	release := storetest.Grant("job", 1)
-	release.Kind, release.WindowStart = store.KindRelease, release.WindowEnd
-	for heard := false; !heard; release.Seq++ {
-		must(t, "Append()", l.Append(within(t), release))
-		select {
-		case got := <-told:
-			if heard = true; got != "job" {
-				t.Errorf("hint of %q, want job", got)
-			}
-		case <-time.After(100 * time.Millisecond):
-		}
-	}
-	cancel()
-	if err := <-ended; !errors.Is(err, context.Canceled) {
-		t.Errorf("Watch() = %v, want it to end with its context", err)
-	}
-	must(t, "Close()", l.Close(within(t)))
-	givenBack(t, p)
-	if listening := sessions(t, p); !strings.Contains(listening, "listening: 0") {
-		t.Errorf("the pool's session is %q, want that it doesn't listen", listening)
-	}
+	documenttest.LendsFew(t, l, 4, func() int { return int(p.Stat().AcquiredConns()) }) // MaxConns, and one that the pool is about to have back
 }
 
 func TestAPoolThatIsUnfitIsRefused(t *testing.T) {
@@ -190,6 +177,10 @@ func TestAPoolThatIsUnfitIsRefused(t *testing.T) {
 	serial := opened(t, Options{Pool: pooled(t, postgrespeer.Shared(t)+"&default_transaction_isolation=serializable", 2)})
 	_, _, err = serial.Tail(within(t), "job", 1)
 	documenttest.Says(t, "Tail() at another level", err, store.ErrRefused, "default_transaction_isolation serializable: leave it at read committed")
+	documenttest.Is(t, "Tail() at another level", err, store.ErrFinal)
+	reading := opened(t, Options{Pool: pooled(t, postgrespeer.Shared(t)+"&default_transaction_read_only=on", 2)})
+	_, _, err = reading.Tail(within(t), "job", 1)
+	documenttest.Says(t, "Tail() in sessions that only read", err, store.ErrRefused, "the connections of the application's pool have the default_transaction_read_only on: leave it off")
 	latin := opened(t, Options{Pool: pooled(t, postgrespeer.Shared(t)+"&client_encoding=LATIN1", 2)})
 	_, _, err = latin.Tail(within(t), "job", 1)
 	documenttest.Says(t, "Tail() over LATIN1", err, store.ErrRefused, "client_encoding LATIN1")
@@ -272,5 +263,26 @@ func TestAPoolAndAURIAreGivenOneAtATime(t *testing.T) {
 	} {
 		_, err := Open(t.Context(), o)
 		documenttest.Says(t, "Open()", err, nil, says)
+	}
+}
+
+// A server may close connections that are idle. Nothing was sent over them.
+func TestAConnectionThatTheServerHasClosedIsReplaced(t *testing.T) {
+	t.Parallel()
+	shared := postgrespeer.Shared(t)
+	uri := postgrespeer.Role(t, shared, "CREATE ON SCHEMA public")
+	u, err := url.Parse(uri)
+	must(t, "Parse()", err)
+	user := u.User.Username()
+	execute(t, shared, fmt.Sprintf("ALTER ROLE %s SET idle_session_timeout = '200ms'", user))
+	for name, o := range map[string]Options{"URI": {URI: uri}, "pgxpool": {Pool: pooled(t, uri, 2)}} {
+		o.Table = newTable()
+		l := initialised(t, o)
+		for seq := range int64(3) {
+			if err := l.Append(within(t), storetest.Grant("job", seq+1)); err != nil {
+				t.Errorf("%s: Append() after the server has closed what was idle = %v, want nil", name, err)
+			}
+			awaits(t, shared, fmt.Sprintf("SELECT count(*) FROM pg_stat_activity WHERE usename = '%s'", user), 0)
+		}
 	}
 }

@@ -45,8 +45,8 @@ type Options struct {
 	PasswordFunc func(ctx context.Context) (string, error)
 
 	// Pool is the application's, in place of URI and passwords, and DB the same, opened with github.com/jackc/pgx/v5/stdlib.
-	// Connections are taken for a statement each, at most MaxConns at a time, and one more while there is a watch. Their sessions
-	// stay as they are. An operation that gets none in 3 s fails, and says that the pool is exhausted. Close leaves the pool open.
+	// Connections are taken for a statement each, at most MaxConns at a time. Their sessions stay as they are. While there is a watch,
+	// the handle has one more of its own, made with the pool's settings: it is none of the pool's, and the server counts it. An operation that gets none in 3 s fails, and says that the pool is exhausted. Close leaves the pool open.
 	// Of a Pool, whose settings name its hosts, these are asked as those of a URI are. Those of a DB aren't known.
 	Pool *pgxpool.Pool
 	DB   *sql.DB

@@ -30,10 +30,9 @@ type Ledger struct {
 	direct, pooled atomic.Bool
 	// last is the number of the host that the newest connection leads to.
 	last atomic.Int64
-	// lentDB hands out the connections of a pgxpool of the application's, and lendsOne says that its pool has one; nil without.
-	lentDB   *sql.DB
-	lendsOne func() bool
-	db       *sql.DB
+	// lentDB hands out the connections of a pgxpool of the application's; nil without.
+	lentDB *sql.DB
+	db     *sql.DB
 	// aside is for what mustn't wait for a connection of db.
 	aside *sql.DB
 	// name is that of the handle in its statements, which statements counts.

@@ -23,6 +23,8 @@ const listenPatience = time.Second
 type watches struct {
 	mu  sync.RWMutex
 	all map[*watch]bool
+	// unlisten ends the listener beside an application's pool; nil if there is none.
+	unlisten context.CancelFunc
 }
 
 // watch is one. Why its connection ended is sent to ended, which holds one error.
@@ -32,8 +34,8 @@ type watch struct {
 }
 
 // Watch calls changed with the worker type of each record that may free a lease, when it is committed: by LISTEN, on
-// the connection of the statements, which stays open, and is listened to while it is idle. It ends with an error when that
-// connection does, as in a failover. Behind a pooler, which may give the connection's process to another client, the error
+// the connection of the statements, which stays open, and is listened to while it is idle; beside a pool of the application's, on
+// one that all watches share. It ends with an error when that connection does, as in a failover. Behind a pooler, which may give the connection's process to another client, the error
 // matches errors.ErrUnsupported.
 func (l *Ledger) Watch(ctx context.Context, changed func(workerType string)) error {
 	err := fault.Ended(ctx)
@@ -55,11 +57,10 @@ func (l *Ledger) watch(ctx context.Context, w *watch) error {
 	both, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(l.core.Runner.Life(), cancel)()
-	if l.core.Lender != nil {
-		return l.watchLent(both, w)
-	}
-	if err := l.beIdle(both); err != nil {
-		return err
+	if l.core.Lender == nil {
+		if err := l.beIdle(both); err != nil {
+			return err
+		}
 	}
 	select {
 	case err := <-w.ended:
@@ -95,15 +96,17 @@ func (all *watches) again(l *Ledger) {
 
 // end ends those that are under way.
 func (all *watches) end(err error) {
-	all.each(func(w *watch) {
-		select {
-		case w.ended <- err:
-		default:
-		}
-	})
+	all.each(func(w *watch) { w.end(err) })
 }
 
-// add begins a watch: the connection stays open from now on.
+func (w *watch) end(err error) {
+	select {
+	case w.ended <- err:
+	default:
+	}
+}
+
+// add begins a watch: the connection stays open from now on. Beside an application's pool there is one more.
 func (all *watches) add(l *Ledger, w *watch) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
@@ -111,7 +114,12 @@ func (all *watches) add(l *Ledger, w *watch) {
 		all.all = map[*watch]bool{}
 	}
 	all.all[w] = true
-	l.db.SetConnMaxIdleTime(0)
+	switch {
+	case l.core.Lender == nil:
+		l.db.SetConnMaxIdleTime(0)
+	case all.unlisten == nil:
+		all.startListener(l)
+	}
 }
 
 // remove ends a watch.
@@ -119,7 +127,11 @@ func (all *watches) remove(l *Ledger, w *watch) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	delete(all.all, w)
-	if len(all.all) == 0 && l.core.Runner.Life().Err() == nil {
+	switch {
+	case len(all.all) > 0:
+	case l.core.Lender != nil:
+		all.stopListener()
+	case l.core.Runner.Life().Err() == nil:
 		l.db.SetConnMaxIdleTime(unusedFor)
 	}
 }
@@ -174,7 +186,7 @@ func (c *conn) listen() {
 func (c *conn) takeIn(ctx context.Context) error {
 	own := c.Conn.Conn().PgConn()
 	if !c.listening {
-		if err := c.beginToListen(ctx); err != nil {
+		if err := c.of.beginToListen(ctx, own); err != nil {
 			return err
 		}
 		c.listening = true
@@ -186,10 +198,11 @@ func (c *conn) takeIn(ctx context.Context) error {
 	}
 }
 
-// beginToListen isn't broken off, because the connection would be lost.
-func (c *conn) beginToListen(ctx context.Context) error {
+// beginToListen isn't broken off, because the connection would be lost. The server mustn't end the session for being idle, which is what
+// it is for.
+func (l *Ledger) beginToListen(ctx context.Context, c *pgconn.PgConn) error {
 	begin, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
-	defer c.of.clock.AfterFunc(listenPatience, cancel).Stop()
-	return c.Conn.Conn().PgConn().Exec(begin, "LISTEN "+c.of.channel()).Close()
+	defer l.clock.AfterFunc(listenPatience, cancel).Stop()
+	return c.Exec(begin, "LISTEN "+l.channel()+catalogued(`; SELECT set_config(name, '0', false) FROM pg_settings WHERE name = 'idle_session_timeout'`)).Close()
 }

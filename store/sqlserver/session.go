@@ -89,6 +89,9 @@ func (c *conn) IsValid() bool { return !c.bad && c.Conn.IsValid() }
 
 // ExecContext executes a statement.
 func (c *conn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+	if err := storekit.Send(ctx); err != nil {
+		return nil, err
+	}
 	c.used()
 	s, err := c.statement(ctx, query)
 	if err != nil {
@@ -102,6 +105,9 @@ func (c *conn) ExecContext(ctx context.Context, query string, args []driver.Name
 
 // QueryContext executes statements that have rows.
 func (c *conn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
+	if err := storekit.Send(ctx); err != nil {
+		return nil, err
+	}
 	c.used()
 	s, err := c.statement(ctx, query)
 	if err != nil {

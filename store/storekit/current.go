@@ -33,6 +33,7 @@ func NewCurrent(name string, ask func(ctx context.Context) (string, error), c cl
 // the option, say that nothing was stored, and don't hold the secret that the function returned. The text of the function's own error
 // is shown as it is, and what it panics with isn't.
 func (c *Current) Get(ctx context.Context) (string, error) {
+	Trouble(ctx, c.name+" has not answered")
 	ctx, cancel := c.clock.WithTimeout(ctx, CurrentTime)
 	defer cancel()
 	select {
@@ -63,6 +64,7 @@ func (c *Current) Get(ctx context.Context) (string, error) {
 		case a.secret == "":
 			return "", NotStored(fmt.Errorf("%s: it returned neither a secret nor an error", c.name))
 		}
+		TroubleBy(ctx, nil)
 		return a.secret, nil
 	case <-ctx.Done():
 		return "", c.late(ctx)

@@ -77,3 +77,41 @@ func TestAFunctionThatHangsIsGivenUp(t *testing.T) {
 		}
 	})
 }
+
+// Operations often have less time than the function has.
+func TestAnOperationSaysThatItWaitsForASecret(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow := time.Minute
+		c := NewCurrent("PasswordFunc", func(ctx context.Context) (string, error) {
+			timer := time.NewTimer(slow)
+			defer timer.Stop()
+			select {
+			case <-timer.C:
+				return "hunter2", nil
+			case <-ctx.Done():
+				return "", ctx.Err()
+			}
+		}, clock.New())
+		r := NewRunner(RunnerOptions{Store: "test"})
+		wait := func() error {
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+			defer cancel()
+			_, err := Run(ctx, r, "now", "", func(ctx context.Context) (int, error) {
+				if _, err := c.Get(ctx); err != nil {
+					return 0, err
+				}
+				<-ctx.Done()
+				return 0, ctx.Err()
+			})
+			return err
+		}
+		if err := wait(); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "PasswordFunc has not answered") {
+			t.Errorf("an operation that waits for a secret = %v, want that it says so", err)
+		}
+		synctest.Wait()
+		slow = time.Second
+		if err := wait(); !errors.Is(err, context.DeadlineExceeded) || strings.Contains(err.Error(), "PasswordFunc") {
+			t.Errorf("an operation that had its secret = %v, want no word of it", err)
+		}
+	})
+}

@@ -135,6 +135,7 @@ func (f *Fitness) join(ctx context.Context) *looking {
 	if l == nil {
 		inner, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 		inner = context.WithValue(inner, goneKey{}, inner) // It is for others, too, once the caller has gone.
+		inner = context.WithValue(inner, sendingKey{}, nil)
 		l = &looking{done: make(chan struct{}), cancel: cancel}
 		f.looking, f.tried = l, f.clock.Now()
 		tooLong := f.clock.AfterFunc(checkPatience, func() { f.abandon(l) })

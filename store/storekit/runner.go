@@ -101,12 +101,14 @@ func run[T any](ctx context.Context, r *Runner, op, key string, fitness *Fitness
 		return none, r.Failed(ctx, op, key, NotStored(err))
 	}
 	var last trouble
+	var sends sending
 	gone, leave := context.WithCancel(context.Background())
 	base := ctx
 	if r.o.Grace == 0 {
 		base = context.WithoutCancel(ctx)
 	}
-	inner, cancel := context.WithCancel(context.WithValue(context.WithValue(base, troubleKey{}, &last), goneKey{}, gone))
+	base = context.WithValue(context.WithValue(base, troubleKey{}, &last), sendingKey{}, &sends)
+	inner, cancel := context.WithCancel(context.WithValue(base, goneKey{}, gone))
 	forget := context.AfterFunc(r.life, cancel)
 	var stay visit
 	done := make(chan outcome[T], 1)
@@ -125,9 +127,9 @@ func run[T any](ctx context.Context, r *Runner, op, key string, fitness *Fitness
 	select {
 	case o = <-done:
 	case <-ctx.Done():
-		o = lastWord(r, done, last.after(fault.Ended(ctx)))
+		o = lastWord(r, done, func() error { return sends.end(last.after(fault.Ended(ctx))) })
 	case <-r.life.Done():
-		o = lastWord(r, done, last.after(store.ErrClosed))
+		o = lastWord(r, done, func() error { return sends.end(last.after(store.ErrClosed)) })
 	}
 	if o.err != nil {
 		return o.value, r.Failed(ctx, op, key, o.err)
@@ -142,7 +144,7 @@ type outcome[T any] struct {
 }
 
 // lastWord is the outcome of an operation that has been ended: its own if it is there already, or comes within the grace.
-func lastWord[T any](r *Runner, done <-chan outcome[T], ended error) outcome[T] {
+func lastWord[T any](r *Runner, done <-chan outcome[T], ended func() error) outcome[T] {
 	select {
 	case o := <-done:
 		return o
@@ -158,14 +160,19 @@ func lastWord[T any](r *Runner, done <-chan outcome[T], ended error) outcome[T] 
 		case <-r.life.Done():
 		}
 	}
-	return outcome[T]{err: ended}
+	return outcome[T]{err: ended()}
 }
 
 // attempt is an operation on a database that is fit.
 func attempt[T any](ctx context.Context, r *Runner, fitness *Fitness, do func(ctx context.Context) (T, error)) (T, error) {
 	var none T
 	if fitness != nil {
-		if err := fitness.Ensure(ctx); err != nil {
+		Unsent(ctx)
+		err := fitness.Ensure(ctx)
+		if err == nil {
+			err = Send(ctx)
+		}
+		if err != nil {
 			return none, NotStored(err)
 		}
 	}
@@ -330,30 +337,78 @@ func (r *Runner) Failed(ctx context.Context, op, key string, err error) error {
 
 // NotStored is an error of an operation that surely stored nothing, and never will, such as one before anything was sent:
 // it matches store.ErrNotStored, too. The text is that of err.
-func NotStored(err error) error { return unsent{err} }
+func NotStored(err error) error { return also{err, store.ErrNotStored} }
 
-type unsent struct{ error }
+// Final is an error against which no waiting helps: it matches store.ErrFinal, too. The text is that of err.
+func Final(err error) error { return also{err, store.ErrFinal} }
 
-func (e unsent) Unwrap() []error { return []error{e.error, store.ErrNotStored} }
+// also is an error that matches a sentinel, too.
+type also struct {
+	error
+
+	sentinel error
+}
+
+func (e also) Unwrap() []error { return []error{e.error, e.sentinel} }
 
 // troubleKey is the context key of the trouble of an operation.
 type troubleKey struct{}
 
 // trouble is what went wrong last in an operation that goes on.
-type trouble struct{ text atomic.Pointer[string] }
+type trouble struct{ err atomic.Pointer[error] }
 
 // Trouble notes what went wrong with a request of an operation that Run performs, and that may make it again. If the operation
 // ends with its context, or with the ledger, before it has succeeded or failed, its error says that, too. It may have secrets.
-func Trouble(ctx context.Context, text string) {
+func Trouble(ctx context.Context, text string) { TroubleBy(ctx, errors.New(text)) }
+
+// TroubleBy is Trouble with an error, which the operation's wraps. nil: the trouble is over.
+func TroubleBy(ctx context.Context, err error) {
 	if t, ok := ctx.Value(troubleKey{}).(*trouble); ok {
-		t.text.Store(&text)
+		t.err.Store(&err)
 	}
 }
 
 // after is the error of an operation that was ended, and the trouble that it had by then.
 func (t *trouble) after(ended error) error {
-	if text := t.text.Load(); text != nil {
-		return fmt.Errorf("%w: %s", ended, *text)
+	if err := t.err.Load(); err != nil && *err != nil {
+		return fmt.Errorf("%w: %w", ended, *err)
+	}
+	return ended
+}
+
+// sendingKey is the context key of whether an operation has sent anything.
+type sendingKey struct{}
+
+// sending is whether an operation has sent anything: it may have, unless it says otherwise.
+type sending struct{ state atomic.Int32 }
+
+const (
+	maySend int32 = iota
+	unsent
+	mayNot // Its caller has gone.
+)
+
+// Unsent says that an operation that Run performs has sent nothing of what it may store, and sends nothing before it calls Send. If its
+// caller goes, or the ledger is closed, before that, the error matches store.ErrNotStored.
+func Unsent(ctx context.Context) {
+	if s, ok := ctx.Value(sendingKey{}).(*sending); ok {
+		s.state.CompareAndSwap(maySend, unsent)
+	}
+}
+
+// Send ends what Unsent has said. If it returns an error, nothing may be sent any more: somebody was told that nothing is stored.
+func Send(ctx context.Context) error {
+	s, ok := ctx.Value(sendingKey{}).(*sending)
+	if ok && !s.state.CompareAndSwap(unsent, maySend) && s.state.Load() == mayNot {
+		return context.Canceled
+	}
+	return nil
+}
+
+// end is the error of an operation whose caller goes.
+func (s *sending) end(ended error) error {
+	if s.state.CompareAndSwap(unsent, mayNot) {
+		return NotStored(ended)
 	}
 	return ended
 }

@@ -12,6 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/benbjohnson/clock"
+
 	"github.com/slotlease/slotlease/store"
 )
 
@@ -306,5 +308,62 @@ func TestOperationsWhoseCallersHaveGoneAreFewAndEnd(t *testing.T) {
 		if _ = call(); begun.Load() != 4 {
 			t.Errorf("%d operations were begun after a minute, want 4", begun.Load())
 		}
+	})
+}
+
+// As an append that gets no connection of a pool.
+func TestWhatWasNotSentIsNotStored(t *testing.T) {
+	for name, c := range map[string]struct {
+		sends, closes bool
+		want          error
+	}{
+		"unsent at its deadline": {false, false, context.DeadlineExceeded},
+		"unsent at Close":        {false, true, store.ErrClosed},
+		"sent at its deadline":   {true, false, context.DeadlineExceeded},
+		"sent at Close":          {true, true, store.ErrClosed},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			r := NewRunner(RunnerOptions{Store: "test"})
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+			defer cancel()
+			if c.closes {
+				time.AfterFunc(time.Second, func() { _ = r.Close(context.WithoutCancel(t.Context()), func() error { return nil }) })
+			}
+			_, err := Run(ctx, r, "append", "job:1", func(ctx context.Context) (int, error) {
+				Unsent(ctx)
+				if c.sends {
+					must(t, "Send()", Send(ctx))
+				}
+				time.Sleep(time.Minute) // The connection comes late.
+				if err := Send(ctx); (err == nil) != c.sends {
+					t.Errorf("%s: Send() = %v after that", name, err)
+				}
+				return 0, nil
+			})
+			if !errors.Is(err, c.want) || errors.Is(err, store.ErrNotStored) == c.sends {
+				t.Errorf("an append %s = %v, want %v, and not stored: %v", name, err, c.want, !c.sends)
+			}
+			time.Sleep(time.Hour)
+		})
+	}
+	must(t, "Send()", Send(t.Context())) // of no operation
+}
+
+// The check is made for others, too.
+func TestAnAppendThatWaitsForACheckIsNotStored(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := NewFitness(clock.New(), func(ctx context.Context) error {
+			must(t, "Send()", Send(ctx)) // A statement of its own.
+			<-ctx.Done()
+			return ctx.Err()
+		})
+		r := NewRunner(RunnerOptions{Store: "test", Fitness: f})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err := Run(ctx, r, "append", "job:1", func(context.Context) (int, error) { t.Error("it was begun"); return 0, nil })
+		if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, store.ErrNotStored) {
+			t.Errorf("an append whose check takes longer = %v, want DeadlineExceeded and ErrNotStored", err)
+		}
+		synctest.Wait()
 	})
 }

@@ -98,6 +98,8 @@ func RightsAreFound(t *testing.T, all map[string]Right, open func(t testing.TB, 
 			d := store.Describe(l)
 			if err := d.CheckRights(Within(t, patience)); (err != nil) != c.Denied || c.Denied && !errors.Is(err, store.ErrDenied) {
 				t.Errorf("CheckRights() = %v, want denied %v", err, c.Denied)
+			} else if errors.Is(err, store.ErrFinal) != c.Denied {
+				t.Errorf("CheckRights() = %v, want that no waiting helps against a right that is missing", err)
 			}
 			err := l.Append(Within(t, patience), storetest.Grant("job"+NewTable(), 1))
 			if (err != nil) != c.Denied || c.Denied && (!errors.Is(err, store.ErrDenied) || !errors.Is(err, store.ErrNotStored)) {
@@ -136,10 +138,21 @@ func IsExhausted(t *testing.T, l store.Ledger, take func() (giveBack func()), sa
 	giveBack := take()
 	err := l.Append(Within(t, patience), storetest.Grant("job", 1))
 	Says(t, "Append() on an exhausted pool", err, store.ErrNotStored, "the application's pool has no free connection: "+says)
+	err = l.Append(Within(t, time.Second), storetest.Grant("job", 1))
+	Says(t, "Append() with little time", err, store.ErrNotStored, says)
+	Is(t, "Append() with little time", err, context.DeadlineExceeded)
 	_, err = l.Now(Within(t, 2*time.Second))
 	Says(t, "Now() with little time", err, context.DeadlineExceeded, says)
 	giveBack()
 	Must(t, "Append()", l.Append(Within(t, patience), storetest.Grant("job", 1)))
+}
+
+// EndsWithItsPool demands that an append says that the application has closed the pool of a ledger, or its client.
+func EndsWithItsPool(t *testing.T, l store.Ledger, closePool func()) {
+	t.Helper()
+	Must(t, "Append()", l.Append(Within(t, patience), storetest.Grant("job", 1)))
+	closePool()
+	Says(t, "Append() after the application has closed its pool", l.Append(Within(t, patience), storetest.Grant("job", 2)), store.ErrClosed, "the application has closed")
 }
 
 // LendsFew demands that appends of many worker types use no more connections of an application's pool at once.

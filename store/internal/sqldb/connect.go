@@ -29,7 +29,7 @@ func (c Connector) Driver() driver.Driver { return c.Own }
 // Connect opens a connection.
 func (c Connector) Connect(ctx context.Context) (driver.Conn, error) { return c.Open(ctx) }
 
-// Lend takes connections of the application's pool from now on: MaxConns at once, at most, and one that a watch keeps.
+// Lend takes connections of the application's pool from now on: MaxConns at once, at most, and one to end statements with.
 func (c *Core[F]) Lend(db *sql.DB, full func() string) {
 	c.Lender = NewLender(db, c.Address.MaxConns+1, full, c.Clock)
 }
@@ -120,7 +120,7 @@ func (c *Core[F]) Borrow(ctx context.Context, pool, opened string, lent func(loa
 	if !ok {
 		loan.Return(func() error { return nil })
 		what := fmt.Sprintf("the driver of the application's pool is another one (%T)", loan.Conn)
-		return nil, storekit.Flaw{Check: pool, What: what, Remedy: opened}.Refuse()
+		return nil, storekit.Final(storekit.Flaw{Check: pool, What: what, Remedy: opened}.Refuse())
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

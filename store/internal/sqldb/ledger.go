@@ -70,6 +70,9 @@ func (l *Ledger[F]) CheckRights(ctx context.Context) error {
 		if err == nil && lacks != "" {
 			err = fmt.Errorf("%w: the user %s lacks %s", store.ErrDenied, cmp.Or(l.c.Address.User, "of the application's pool"), lacks)
 		}
+		if _, connects := errors.AsType[storekit.ConnectError](err); err != nil && !connects && (errors.Is(err, store.ErrDenied) || l.c.denied(err)) {
+			err = storekit.Final(err) // A login may be denied for a moment, and not a right.
+		}
 		return none, err
 	})
 	return err

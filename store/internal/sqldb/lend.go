@@ -11,13 +11,33 @@ import (
 
 	"github.com/benbjohnson/clock"
 
+	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/storekit"
 )
 
 // lendPatience is how long a statement waits for a connection of the application's pool.
 const lendPatience = 3 * time.Second
 
-var errNotLent = fmt.Errorf("the application's pool gave no connection in %v", lendPatience)
+// errNotLent is why a pool lends nothing.
+var errNotLent error = late{}
+
+// late is a time-out: an operation that ends so found no store, as one without a connection does.
+type late struct{}
+
+func (late) Error() string {
+	return fmt.Sprintf("the application's pool gave no connection in %v", lendPatience)
+}
+
+// Timeout is that of net.Error.
+func (late) Timeout() bool { return true }
+
+// starved is why a pool has no connection at the moment. No option of a worker helps against that.
+type starved struct{ why string }
+
+func (e starved) Error() string { return e.why }
+
+// Starved marks it for the engine.
+func (starved) Starved() bool { return true }
 
 // Lender lends connections of a pool that the application has, and goes on using. It keeps none: each is given back after what it
 // was lent for.
@@ -66,11 +86,11 @@ type Loan struct {
 }
 
 // Lend takes a connection. It waits for 3 s by the clock, also if the driver heeds no context. Its errors say that the pool is
-// exhausted, if it is, and match store.ErrNotStored; an operation that ends meanwhile says so, too.
+// exhausted, if it is, and match store.ErrNotStored, and store.ErrClosed of a pool that was closed; an operation that ends meanwhile says so, too.
 func (l *Lender) Lend(ctx context.Context) (*Loan, error) {
 	why := l.full()
 	if why != "" {
-		storekit.Trouble(ctx, why)
+		storekit.TroubleBy(ctx, starved{why})
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -104,16 +124,30 @@ func (l *Lender) Lend(ctx context.Context) (*Loan, error) {
 		err = ctx.Err()
 	}
 	if err == nil {
+		if why != "" {
+			storekit.TroubleBy(ctx, nil)
+		}
 		return loan, nil
 	}
 	loan.Return(func() error { return nil }) // It may come late.
+	if isClosed(err) {
+		return nil, storekit.NotStored(errPoolClosed)
+	}
 	if errors.Is(context.Cause(ctx), errNotLent) {
 		err = errNotLent
 		if why = cmp.Or(l.full(), why); why != "" {
-			err = fmt.Errorf("%s (%w)", why, errNotLent)
+			err = fmt.Errorf("%w (%w)", starved{why}, errNotLent)
 		}
 	}
 	return nil, storekit.ConnectError{Tried: []error{err}}
+}
+
+// errPoolClosed is why a pool lends nothing any more.
+var errPoolClosed = fmt.Errorf("%w: the application has closed the pool that it gave", store.ErrClosed)
+
+// isClosed reports whether an error is that of a pool which was closed: of database/sql, whose error has no name, or of pgxpool.
+func isClosed(err error) bool {
+	return err.Error() == "sql: database is closed" || err.Error() == "closed pool"
 }
 
 // unwrapped is the connection of a driver, without what a program has wrapped it in.

@@ -143,3 +143,12 @@ func TestAPoolIsWaitedForWithinBounds(t *testing.T) {
 		}
 	})
 }
+
+func TestAPoolThatIsClosedLendsNothingAnyMore(t *testing.T) {
+	db := sql.OpenDB(&theirs{})
+	must(t, "Close()", db.Close())
+	_, err := NewLender(db, 1, nil, clock.NewMock()).Lend(t.Context())
+	if !errors.Is(err, store.ErrClosed) || !errors.Is(err, store.ErrNotStored) {
+		t.Errorf("Lend() by a pool that is closed = %v, want ErrClosed and ErrNotStored", err)
+	}
+}

@@ -50,6 +50,7 @@ func (l *Ledger[F]) append(ctx context.Context, r store.Record, prev *store.Reco
 		return l.c.Runner.Invalid("append", err)
 	}
 	_, err = storekit.Run(ctx, l.c.Runner, "append", store.Key(r.WorkerType, r.Seq), func(ctx context.Context) (none struct{}, err error) {
+		storekit.Unsent(ctx) // up to the first statement: see the connections
 		return none, l.c.parts.Insert(ctx, r, prev, string(text))
 	})
 	return err

@@ -36,6 +36,9 @@ func (l *Log) Observe(e event.Event) {
 
 // observe is Observe for what is logged now. The caller holds the lock.
 func (l *Log) observe(e event.Event) {
+	if f, ok := e.(event.StoreFailed); ok && (errors.Is(f.Err, context.Canceled) || l.holds(f)) {
+		return // We broke the operation off, or leasectl may end with it.
+	}
 	if s, ok := e.(event.ClockSample); ok && !l.ready {
 		l.ready, l.failing, l.lasting = true, false, false
 		all := Log{process: l.process, worker: l.worker} // It is about the store.
@@ -48,9 +51,6 @@ func (l *Log) observe(e event.Event) {
 	text := l.text(e)
 	if o, ok := e.(event.Overrun); ok && o.Slot.Start.Equal(l.over.Start) {
 		return // The command is gone: its end and this event crossed.
-	}
-	if f, ok := e.(event.StoreFailed); ok && (l.ends || l.stopping) && errors.Is(f.Err, context.Canceled) {
-		return // We broke the operation off.
 	}
 	fields := eventFields(e, l.begun)
 	whole := ""

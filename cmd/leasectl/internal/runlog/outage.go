@@ -1,6 +1,7 @@
 package runlog
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -25,6 +26,40 @@ func (l *Log) marked(e event.Event) event.Event {
 		return e
 	}
 	return e
+}
+
+// ofCheck is the operation of a look at the ledger.
+const ofCheck = "check"
+
+// Check looks at the ledger, and returns why it can't be used. What ends leasing isn't told: it is shown at the end. So what workers
+// meet meanwhile, of the kind that lasts, is told only if the look finds nothing.
+func (l *Log) Check(ctx context.Context, look func(report func(error)) error) error {
+	l.mu.Lock()
+	l.checking = true
+	l.mu.Unlock()
+	told := false
+	err := look(func(err error) {
+		told = true
+		l.Failed(ofCheck, err)
+	})
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.checking = false; l.held != nil && err == nil && !told && ctx.Err() == nil {
+		l.held()
+	}
+	l.held = nil
+	return err
+}
+
+// holds reports whether a failure isn't told as long as there is a look at the ledger. The caller holds the lock.
+func (l *Log) holds(f event.StoreFailed) bool {
+	if !l.checking || f.Operation == ofCheck || !advice.Lasting(f.Err) {
+		return false
+	}
+	if l.held == nil {
+		l.held = func() { l.observe(f) }
+	}
+	return true
 }
 
 // repeated reports whether a failure isn't told: it was told already, by the worker or, as long as the store has never

@@ -67,6 +67,9 @@ func TestAnOutageIsToldWhenItBeginsAndWhenItEnds(t *testing.T) {
 		"refused at the start": {
 			[]event.Event{failed("check", store.ErrRefused, false)}, []string{"WARN store not reached yet: store refused"}, false,
 		},
+		"broken off, before why is known": {
+			[]event.Event{failed("now", fmt.Errorf("now: %w", context.Canceled), false)}, nil, false,
+		},
 		"removed": {
 			[]event.Event{sample, failed("now", removed, false)},
 			[]string{ready, "WARN store: now failed: " + removed.Error() + "; leasectl ends in 10s"},
@@ -97,6 +100,39 @@ func TestAnOutageIsToldWhenItBeginsAndWhenItEnds(t *testing.T) {
 			if diff := cmp.Diff(c.want, got); diff != "" && !asJSON || len(got) != len(c.want) {
 				t.Errorf("%s: the log, as JSON: %v (-want +got):\n%s", name, asJSON, diff)
 			}
+		}
+	}
+}
+
+// What ends leasectl is its last word, and isn't told twice.
+func TestWhatALookAtTheLedgerMeetsIsToldOnce(t *testing.T) {
+	denied, down := fmt.Errorf("tail: %w", store.ErrDenied), errors.New("down")
+	tail := event.StoreFailed{Worker: worker, Operation: "tail", Err: denied}
+	for name, c := range map[string]struct {
+		met    event.StoreFailed
+		report error
+		found  error
+		want   string
+	}{
+		"it ends leasectl":           {tail, nil, denied, ""},
+		"the look finds nothing":     {tail, nil, nil, "tail: access denied"},
+		"it has lasted for a moment": {tail, store.ErrDenied, nil, "access denied"},
+		"it passes":                  {event.StoreFailed{Worker: worker, Operation: "now", Err: down}, nil, nil, "down"},
+	} {
+		var stderr bytes.Buffer
+		j := New(Options{To: &stderr, Level: zapcore.InfoLevel, Worker: worker})
+		err := j.Check(t.Context(), func(report func(error)) error {
+			if c.report != nil {
+				report(c.report)
+			}
+			j.Observe(c.met)
+			return c.found
+		})
+		if !errors.Is(err, c.found) {
+			t.Errorf("%s: Check() = %v, want %v", name, err, c.found)
+		}
+		if got := written(j, &stderr); strings.Count(got, "WARN") != min(len(c.want), 1) || !strings.Contains(got, "store not reached yet: "+c.want) && c.want != "" {
+			t.Errorf("%s: the log is %q, want %q", name, got, c.want)
 		}
 	}
 }

@@ -70,10 +70,12 @@ type process struct {
 	once  bool
 
 	mu       sync.Mutex
-	ready    bool // store time is known
-	failing  bool // the store, since it last worked
-	lasting  bool // it has given an answer against which waiting can't help, and has not worked since
-	stopping bool // all leasing is to end
+	ready    bool   // store time is known
+	failing  bool   // the store, since it last worked
+	lasting  bool   // it has given an answer against which waiting can't help, and has not worked since
+	stopping bool   // all leasing is to end
+	checking bool   // there is a look at the ledger, which ends with what lasts
+	held     func() // tells what a worker met meanwhile; nil: nothing that lasts
 	clock    sample
 	waiting  []*Log // for store time, to say which slot is their first
 }

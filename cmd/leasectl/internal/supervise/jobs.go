@@ -138,7 +138,7 @@ func (s *Jobs) Unfit(ctx context.Context) <-chan error {
 func check(ctx context.Context, l store.Ledger, log *runlog.Log) <-chan error {
 	unfit := make(chan error, 1)
 	go func() {
-		if err := askLedger(ctx, l, func(err error) { log.Failed("check", err) }); err != nil {
+		if err := log.Check(ctx, func(report func(error)) error { return askLedger(ctx, l, report) }); err != nil {
 			unfit <- err
 		}
 	}()

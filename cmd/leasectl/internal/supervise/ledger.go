@@ -13,7 +13,7 @@ import (
 // preflight bounds how long Run looks for an error against which waiting can't help,
 // and firstLook how long it is silent about a store that doesn't answer. Leasing begins
 // meanwhile. A denial counts if it lasts for refusalLasts: a server whose users can't be
-// looked up for a moment, as in an election, denies a login, too.
+// looked up for a moment, as in an election, denies a login, too; but store.ErrFinal counts at once.
 const (
 	preflight = 5 * time.Second
 	firstLook = 2 * time.Second
@@ -23,12 +23,15 @@ const (
 // returns an error only if waiting can't help against it.
 func askLedger(ctx context.Context, l store.Ledger, report func(error)) error {
 	ask := func(ctx context.Context) error {
+		if check := store.Describe(l).CheckRights; check != nil {
+			// First, since it knows best whether a denial lasts.
+			if err := check(ctx); err != nil {
+				return err
+			}
+		}
 		_, err := l.Now(ctx)
 		if err == nil {
 			_, err = l.WorkerTypes(ctx)
-		}
-		if check := store.Describe(l).CheckRights; check != nil && err == nil {
-			err = check(ctx)
 		}
 		return err
 	}
@@ -38,7 +41,7 @@ func askLedger(ctx context.Context, l store.Ledger, report func(error)) error {
 		return ask(limited)
 	}
 	err := askFor(firstLook)
-	if errors.Is(err, store.ErrDenied) {
+	if errors.Is(err, store.ErrDenied) && !errors.Is(err, store.ErrFinal) {
 		report(err)
 		return lasts(ctx, ask)
 	}

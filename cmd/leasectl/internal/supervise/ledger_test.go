@@ -53,6 +53,27 @@ func TestADenialEndsARunOnlyIfItLasts(t *testing.T) {
 	}
 }
 
+func TestADenialThatIsFinalEndsARunAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		final := fmt.Errorf("%w: the user lacks INSERT (%w)", store.ErrDenied, store.ErrFinal)
+		l := describedAs{memory.New(memory.Options{}), store.Description{CheckRights: func(context.Context) error { return final }}}
+		began := time.Now()
+		err := askLedger(t.Context(), l, func(err error) { t.Errorf("reported: %v, want that it is the run's error alone", err) })
+		if took := time.Since(began); !errors.Is(err, final) || took > 0 {
+			t.Errorf("askLedger() = %v after %v, want the denial at once", err, took)
+		}
+	})
+}
+
+// describedAs is a ledger that describes itself otherwise.
+type describedAs struct {
+	store.Ledger
+
+	as store.Description
+}
+
+func (d describedAs) Describe() store.Description { return d.as }
+
 func TestAppendsThatAreDeniedEndARunAndDoubtsDoNot(t *testing.T) {
 	denied := fmt.Errorf("%w: insert (%w)", store.ErrDenied, store.ErrNotStored)
 	refused := fmt.Errorf("%w: a replica (%w)", store.ErrRefused, store.ErrNotStored)
