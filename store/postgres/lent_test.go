@@ -269,20 +269,37 @@ func TestAPoolAndAURIAreGivenOneAtATime(t *testing.T) {
 // A server may close connections that are idle. Nothing was sent over them.
 func TestAConnectionThatTheServerHasClosedIsReplaced(t *testing.T) {
 	t.Parallel()
-	shared := postgrespeer.Shared(t)
-	uri := postgrespeer.Role(t, shared, "CREATE ON SCHEMA public")
-	u, err := url.Parse(uri)
-	must(t, "Parse()", err)
-	user := u.User.Username()
-	execute(t, shared, fmt.Sprintf("ALTER ROLE %s SET idle_session_timeout = '200ms'", user))
-	for name, o := range map[string]Options{"URI": {URI: uri}, "pgxpool": {Pool: pooled(t, uri, 2)}} {
+	uri := postgrespeer.Shared(t)
+	pool := pooled(t, uri, 1)
+	own, err := sql.Open("pgx", uri+"&client_encoding=UTF8")
+	must(t, "Open()", err)
+	t.Cleanup(func() { _ = own.Close() })
+	own.SetMaxOpenConns(1)
+	for name, o := range map[string]Options{"pgxpool": {Pool: pool}, "DB": {DB: own}} {
+		lent := own
+		if o.Pool != nil {
+			lent = stdlib.OpenDBFromPool(pool)
+		}
 		o.Table = newTable()
 		l := initialised(t, o)
 		for seq := range int64(3) {
 			if err := l.Append(within(t), storetest.Grant("job", seq+1)); err != nil {
 				t.Errorf("%s: Append() after the server has closed what was idle = %v, want nil", name, err)
 			}
-			awaits(t, shared, fmt.Sprintf("SELECT count(*) FROM pg_stat_activity WHERE usename = '%s'", user), 0)
+			closesIdle(t, uri, lent)
 		}
 	}
+}
+
+// closesIdle has the server close the one connection of a pool while it is idle.
+func closesIdle(t *testing.T, uri string, lent *sql.DB) {
+	t.Helper()
+	c, err := lent.Conn(within(t))
+	must(t, "Conn()", err)
+	var pid int
+	must(t, "pg_backend_pid()", c.QueryRowContext(within(t), "SELECT pg_backend_pid()").Scan(&pid))
+	_, err = c.ExecContext(within(t), "SET idle_session_timeout = '50ms'")
+	must(t, "SET", err)
+	must(t, "Close()", c.Close())
+	awaits(t, uri, fmt.Sprintf("SELECT count(*) FROM pg_stat_activity WHERE pid = %d", pid), 0)
 }
