@@ -23,15 +23,15 @@ const (
 // returns an error only if waiting can't help against it.
 func askLedger(ctx context.Context, l store.Ledger, report func(error)) error {
 	ask := func(ctx context.Context) error {
-		if check := store.Describe(l).CheckRights; check != nil {
-			// First, since it knows best whether a denial lasts.
-			if err := check(ctx); err != nil {
-				return err
-			}
-		}
-		_, err := l.Now(ctx)
+		_, err := l.Now(ctx) // It may create the ledger, as an operation of a worker does.
 		if err == nil {
 			_, err = l.WorkerTypes(ctx)
+		}
+		if check := store.Describe(l).CheckRights; check != nil && (err == nil || errors.Is(err, store.ErrDenied)) {
+			// It knows best whether a denial lasts.
+			if lacks := check(ctx); lacks != nil {
+				return lacks
+			}
 		}
 		return err
 	}

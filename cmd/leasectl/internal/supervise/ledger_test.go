@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/memory"
+	"github.com/slotlease/slotlease/store/sqlite"
 	"github.com/slotlease/slotlease/workerlease"
 	"github.com/slotlease/slotlease/workerlease/event"
 )
@@ -50,6 +52,18 @@ func TestADenialEndsARunOnlyIfItLasts(t *testing.T) {
 				t.Errorf("askLedger() took %v to give up, want %v", took, refusalLasts)
 			}
 		})
+	}
+}
+
+// A file that isn't there yet is created by the first operation, and nothing is wrong with it.
+func TestALedgerThatIsYetToBeCreatedEndsNoRun(t *testing.T) {
+	l, err := sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(t.TempDir(), "leases.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close(t.Context()) }()
+	if err := askLedger(t.Context(), l, func(err error) { t.Errorf("reported: %v", err) }); err != nil {
+		t.Errorf("askLedger() = %v, want nil", err)
 	}
 }
 
