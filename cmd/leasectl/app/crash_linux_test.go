@@ -182,7 +182,7 @@ func TestWhoWaitsForASlotWaitsNoLongerThanItMay(t *testing.T) {
 	job := []string{"--once-per-slot", "--log-level", "warn"}
 	a := startCurrent(t, storeArg, "a", []string{"--once-per-slot"}, "sh", "-c", "echo up; exec sleep 1000")
 	a.await("up\n")
-	if code, out := current(t, storeArg, "b", append(job, "--timeout", "700ms"), "echo", "no"); code != exit.Unallocated || !strings.Contains(out, `not done yet by "a"`) {
+	if code, out := current(t, storeArg, "b", append(job, "--timeout", "5s"), "echo", "no"); code != exit.Unallocated || !strings.Contains(out, `not done yet by "a"`) {
 		t.Errorf("it ended with %d, want %d:\n%s", code, exit.Unallocated, out)
 	}
 	c := startCurrent(t, storeArg, "c", []string{"--once-per-slot"}, "echo", "no")

@@ -52,7 +52,7 @@ func TestExhaustingTheProcessLimitDoesNotStopTheGuard(t *testing.T) {
 	p := startParentAs(t, self, stranger, mark, 4*time.Second, 0, self, helperArg, "bomb")
 	procs.Eventually(t, "the limit is reached", func() bool { return len(carriers(mark)) >= 50 })
 	time.Sleep(200 * time.Millisecond)
-	if s, ok := stat(p.guard); !ok || s.dead() {
+	if s, ok := stat(p.guard); (!ok || s.dead()) && Boottime() < p.deadline { // A busy machine reaches the limit later.
 		t.Fatalf("stat(guard) = %+v, %v, want it alive at the limit", s, ok)
 	}
 	if late := wantGone(t, mark, "the deadline", p.deadline, time.Second); late < 0 {
