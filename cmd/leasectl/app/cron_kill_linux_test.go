@@ -107,7 +107,7 @@ func markedJobs(k proof, at func(i int) string) string {
 	for i := range k.jobs {
 		fmt.Fprintf(&text, "  - name: job%d\n    every: %v\n    command: '%s'\n", i, k.every(), fmt.Sprintf(mark, at(i), k.every().Seconds()/50))
 		if caughtUp(i) {
-			text.WriteString("    catchUp: all\n    overrun: stop\n") // What is cut at the end of its slot is done late.
+			text.WriteString("    catchUp: all\n    maxAttempts: 10000\n    overrun: stop\n") // What is cut at the end of its slot is done late.
 		} else {
 			text.WriteString("    maxAttempts: 1\n")
 		}

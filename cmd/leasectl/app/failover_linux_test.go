@@ -2,6 +2,7 @@ package app
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -35,7 +36,7 @@ func TestACommandLivesOnWhileItsLeaseIsExtended(t *testing.T) {
 	t.Parallel()
 	var l store.Ledger
 	var p *process
-	var pids []int
+	pid := 0 // of the command, which has others under it now and then
 	procs.Again(t, func() bool {
 		if p != nil {
 			p.signal(syscall.SIGKILL)
@@ -44,7 +45,7 @@ func TestACommandLivesOnWhileItsLeaseIsExtended(t *testing.T) {
 		l, storeArg = newLedger(t)
 		p = runExtended(t, storeArg, "sh", "-c", `trap 'echo told' TERM; echo up; while :; do sleep 0.1; done`)
 		p.await("up\n")
-		pids = p.descendants()
+		pid, _ = strconv.Atoi(p.awaitMatch(`command started, pid (\d+)`)[1])
 		procs.Eventually(t, "the third slot", func() bool {
 			r := records(t, l)
 			return !r[len(r)-1].SlotStart.Before(r[0].SlotEnd.Add(8 * time.Second))
@@ -64,8 +65,8 @@ func TestACommandLivesOnWhileItsLeaseIsExtended(t *testing.T) {
 	if out := p.output(); strings.Contains(out, "told") || strings.Count(out, "command started") != 1 || strings.Contains(out, " ended: ") {
 		t.Error("the command was disturbed")
 	}
-	if now := p.descendants(); !slices.Contains(now, pids[0]) {
-		t.Errorf("the processes are %v, were %v", now, pids)
+	if now := p.descendants(); !slices.Contains(now, pid) {
+		t.Errorf("the processes are %v, want %d among them", now, pid)
 	}
 	ends(t, p)
 	all = records(t, l)

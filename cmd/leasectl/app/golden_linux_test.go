@@ -73,7 +73,7 @@ func compare(t *testing.T, name, transcript string) {
 
 // unordered are lines of a log that may come at any time, or not: what the store warns of is found out while the slot is
 // claimed, and on a busy machine a server may answer too late once.
-var unordered = regexp.MustCompile(`(?m)^.*(?:the account's default consistency|store failed|store: \w+ failed|store: reached again|store reached again).*\n`)
+var unordered = regexp.MustCompile(`(?m)^.*(?:the account's default consistency|store failed|store: \w+ failed|store: reached again|store works again).*\n`)
 
 // grantOf is a grant of a slot of oneSlot.
 func grantOf(seq int64, workerType string, slot slots.Slot, holder string) store.Record {
