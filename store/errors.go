@@ -28,9 +28,8 @@ var (
 	ErrDenied = errors.New("access denied")
 	// ErrMissing: the file, database or table doesn't exist yet; Init creates it.
 	ErrMissing = errors.New("ledger not initialised")
-	// ErrFinal: no waiting helps, such as against rights that the store's catalog says are missing. It comes along with
-	// ErrDenied or ErrRefused, which an election or a failover may bring about for a moment. A store that can't tell leaves it
-	// out.
+	// ErrFinal: waiting doesn't help, as when the catalog of the store says which right is missing. An error that matches it
+	// matches ErrDenied or ErrRefused, too. Without it these may pass, as during an election or a failover, or the store can't tell.
 	ErrFinal = errors.New("waiting doesn't help")
 	// ErrClosed: the ledger was closed.
 	ErrClosed = errors.New("ledger is closed")

@@ -25,8 +25,8 @@ type Job struct {
 	Overrun OverrunPolicy
 
 	// Timeout is the longest that a run may take, by the local clock, however many slots that is. Then
-	// its context ends with ErrTimedOut, and the attempt has failed, whatever the task returns. 10 ms or more, and with Stop less than the longest slot.
-	// Default: 0, no bound.
+	// its context ends with ErrTimedOut, and the attempt has failed, whatever the task returns. 10 ms or more, and with Stop
+	// less than the longest slot. Default: 0, no bound.
 	Timeout time.Duration
 
 	// CatchUp is which missed slots are run late, as soon as a worker is there, also right after it

@@ -110,7 +110,7 @@ func (c *Claim) Fail(err error) {
 // the slot again. It stops the claim as Release does, and returns nil when the record is
 // in the ledger. An error says that this is not known: because ctx ended first, or
 // because the lease had ended before, with the cause of that. The slot may then be
-// claimed again. After Job.Timeout it always is an error.
+// claimed again. If Job.Timeout or Options.ProgressWithin has ended the lease, Complete always returns an error.
 func (c *Claim) Complete(ctx context.Context) error {
 	if !c.got() {
 		return fmt.Errorf("complete: %w: the Claim is not one of TryClaim", ErrNotClaimed)

@@ -93,3 +93,19 @@ func (r *Runner) mean(err error) Meaning {
 	m.NotStored = m.NotStored || errors.Is(err, store.ErrNotStored)
 	return m
 }
+
+// NotStored is an error of an operation that surely stored nothing, and never will, such as one before anything was sent:
+// it matches store.ErrNotStored, too. The text is that of err.
+func NotStored(err error) error { return also{err, store.ErrNotStored} }
+
+// Final is an error against which no waiting helps: it matches store.ErrFinal, too. The text is that of err.
+func Final(err error) error { return also{err, store.ErrFinal} }
+
+// also is an error that matches a sentinel, too.
+type also struct {
+	error
+
+	sentinel error
+}
+
+func (e also) Unwrap() []error { return []error{e.error, e.sentinel} }

@@ -18,8 +18,8 @@ func (x *step) send() {
 		x.readHead() // The store may have lost the record below meanwhile.
 	case s.Bid.grants() && x.aged():
 		x.renewClaim()
-	case s.Bid.Record.Kind == store.KindOutcome && !x.room(Appending) && s.Bid.Below.Claim != s.Report.Claim:
-		x.aimAgain() // There is no time for it now. (Without a word above its own term, others would take the worker for dead.)
+	case s.Bid.Record.Kind == store.KindOutcome && !x.room(Appending) && !x.ownWord():
+		x.aimAgain() // There is no time for it now.
 	case s.Bid.grants() && !s.Bid.OutcomeUnknown && s.Bid.ReadEpoch != s.Clock.Epoch:
 		x.again() // Made by a clock that has jumped since.
 	case x.at.Age > x.m.Rules.Fresh && s.Bid.Record.Kind != store.KindOutcome:
@@ -27,6 +27,13 @@ func (x *step) send() {
 	default:
 		x.append()
 	}
+}
+
+// ownWord reports that the record says what came of the work of the term below it, which this worker has left: without that, others
+// would take it for dead.
+func (f facts) ownWord() bool {
+	r, b := &f.s.Report, &f.s.Bid
+	return !f.s.Hold.holding() && f.s.Hold.Next.IsZero() && r.in(b.Record) && b.Below.Claim == r.Claim
 }
 
 // append sends the bid's record, above the one that it was made for.

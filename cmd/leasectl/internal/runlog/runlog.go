@@ -75,7 +75,7 @@ type process struct {
 	lasting  bool   // it has given an answer against which waiting can't help, and has not worked since
 	stopping bool   // all leasing is to end
 	checking bool   // there is a look at the ledger, which ends with what lasts
-	held     func() // tells what a worker met meanwhile; nil: nothing that lasts
+	held     func() // logs the first failure of a worker that was held back for it; nil: there is none
 	clock    sample
 	waiting  []*Log // for store time, to say which slot is their first
 }
