@@ -55,7 +55,7 @@ func (a *app) runFlags(flags *pflag.FlagSet, f *runFlags) {
 	option(a, flags, &f.conflict, "conflict-exit-code", "CODE", "--once: code if another worker has the slot (default 10)", number(0, 255))
 	a.jobTimeFlags(flags, &f.job)
 	option(a, flags, &f.job.MaxAttempts, "max-attempts", "N", "job: tries of a slot by all workers (default no bound)", attempts)
-	option(a, flags, &f.job.MinRetry, "min-retry", "DURATION", "job: least wait before an attempt (default 1s), doubled by each, to slot/8; at once if another makes the 2nd", duration(10*time.Millisecond, time.Hour))
+	option(a, flags, &f.job.MinRetry, "min-retry", "DURATION", "job: least wait for the next attempt (default 1s), doubled each time to slot/8; another makes the 2nd at once", duration(10*time.Millisecond, time.Hour))
 	option(a, flags, &f.options.FailoverWithin, "failover-within", "DURATION", "how soon another worker takes over from one that dies: 80ms to half a slot (default never; job: a quarter of the slot, at most 1m)", nonZero)
 	flags.BoolVar(&f.options.Continuous, "continuous", false, "go on from slot to slot without stopping the command")
 	flags.BoolVar(&f.options.NoFailback, "no-failback", false, "--continuous: keep it from higher priorities, too")
