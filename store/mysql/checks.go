@@ -119,8 +119,8 @@ func (l *Ledger) lacks(ctx context.Context, _ *facts, table string, rights ...st
 		if err == nil {
 			err = errors.Join(rows.Err(), rows.Close())
 		}
-		if err != nil && errors.Is(l.meaning(err).Is, store.ErrDenied) {
-			return false, nil
+		if _, connects := errors.AsType[storekit.ConnectError](err); err != nil && !connects && errors.Is(l.meaning(err).Is, store.ErrDenied) {
+			return false, nil // A login that is denied says nothing of rights.
 		}
 		return err == nil, err
 	})

@@ -3,6 +3,7 @@ package mysql
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"maps"
 	"strings"
@@ -185,5 +186,25 @@ func TestAPoolAndADatabaseGoTogether(t *testing.T) {
 	} {
 		_, err := Open(t.Context(), o)
 		documenttest.Says(t, "Open()", err, nil, says)
+	}
+}
+
+// A password that is changed, or a server whose users aren't loaded yet, denies a login for a moment. No right is missing for that.
+func TestALoginThatIsDeniedLacksNoRight(t *testing.T) {
+	t.Parallel()
+	dsn := mysqlpeer.Database(t)
+	c, err := mysql.ParseDSN(mysqlpeer.Role(t, dsn, "ALL ON *.*"))
+	must(t, "ParseDSN()", err)
+	c.Passwd = "old"
+	stale, name := pooled(t, c.FormatDSN(), 2)
+	for what, o := range map[string]Options{
+		"of a URI":  {URI: fmt.Sprintf("mysql://%s:%s@%s/%s", c.User, c.Passwd, c.Addr, name)},
+		"of a pool": {DB: stale, Database: name},
+	} {
+		err := opened(t, o).CheckRights(within(t))
+		documenttest.Is(t, "CheckRights() "+what, err, store.ErrDenied)
+		if errors.Is(err, store.ErrFinal) {
+			t.Errorf("CheckRights() %s = %v, want that it may pass", what, err)
+		}
 	}
 }

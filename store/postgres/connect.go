@@ -190,22 +190,29 @@ func setByClient(ctx context.Context, c *pgconn.PgConn) bool {
 // validate returns an error unless a server takes writes. Then the next host is tried. When another server is found than
 // the one before, the other hosts are asked whether they take writes, too.
 func (l *Ledger) validate(ctx context.Context, c *pgconn.PgConn) error {
+	a, err := l.validated(ctx, c)
+	if err == nil && l.core.Lender != nil && a.isolation != "read committed" {
+		return unfitPool("default_transaction_isolation "+a.isolation, "leave it at read committed, or give URI: at another level a statement fails because of others")
+	}
+	return err
+}
+
+// validated is validate for a session in which no transaction is begun, as that of a listener.
+func (l *Ledger) validated(ctx context.Context, c *pgconn.PgConn) (answer, error) {
 	a, err := l.ask(ctx, c)
 	switch {
 	case err != nil:
-		return err
+		return a, err
 	case a.standby:
-		return errStandby
+		return a, errStandby
 	case a.readOnly && l.core.Lender != nil && setByClient(ctx, c):
-		return unfitPool("default_transaction_read_only on", "leave it off, or give URI")
+		return a, unfitPool("default_transaction_read_only on", "leave it off, or give URI")
 	case a.readOnly:
-		return errSessions
-	case l.core.Lender != nil && a.isolation != "read committed":
-		return unfitPool("default_transaction_isolation "+a.isolation, "leave it at read committed, or give URI: at another level a statement fails because of others")
+		return a, errSessions
 	}
 	moved, err := l.core.Moved(ctx, process(a.server))
 	if err != nil {
-		return err
+		return a, err
 	}
 	if moved {
 		l.core.Fitness.Suspect() // What is known is about the other server.
@@ -216,5 +223,5 @@ func (l *Ledger) validate(ctx context.Context, c *pgconn.PgConn) error {
 	} else {
 		l.direct.Store(true)
 	}
-	return nil
+	return a, nil
 }

@@ -56,7 +56,8 @@ func (l *Ledger) listenBeside(ctx context.Context) error {
 				return err
 			}
 		}
-		return l.validate(ctx, c)
+		_, err := l.validated(ctx, c)
+		return err
 	}
 	c, err := pgconn.ConnectConfig(ctx, own)
 	if err != nil {
@@ -82,6 +83,12 @@ func (l *Ledger) listenBeside(ctx context.Context) error {
 
 // poolsConfig is how the application's pool connects now. Of a DB a connection that it lends tells, which is given back at once.
 func (l *Ledger) poolsConfig(ctx context.Context) (config *pgx.ConnConfig, err error) {
+	limit := l.address.ConnectTimeout
+	if l.config != nil {
+		limit = cmp.Or(l.config.ConnectTimeout, limit)
+	}
+	ctx, cancel := l.clock.WithTimeout(ctx, limit) // The application's code runs in it.
+	defer cancel()
 	if l.config != nil {
 		config = l.config.Copy()
 		return config, l.beforeConnect(ctx, config)

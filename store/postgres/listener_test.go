@@ -6,9 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/slotlease/slotlease/store"
@@ -147,6 +150,35 @@ func TestAServerThatEndsIdleSessionsKeepsTheListener(t *testing.T) {
 			t.Errorf("pool %v: session %d listens, and a second later %d: want that it goes on", pool, first, now)
 		}
 	}
+}
+
+// The pool's AfterConnect makes its sessions fit, which that of a listener needn't be, and its BeforeConnect may hang.
+func TestTheHooksOfAPoolDoNotKeepItFromListening(t *testing.T) {
+	t.Parallel()
+	uri := postgrespeer.Shared(t)
+	config := pooled(t, uri+"&default_transaction_isolation=serializable", 2).Config()
+	config.ConnConfig.ConnectTimeout = time.Second
+	config.AfterConnect = func(ctx context.Context, c *pgx.Conn) error {
+		_, err := c.Exec(ctx, "SET default_transaction_isolation = 'read committed'")
+		return err
+	}
+	var hangs atomic.Bool
+	config.BeforeConnect = func(ctx context.Context, _ *pgx.ConnConfig) error {
+		if hangs.Load() {
+			<-ctx.Done()
+		}
+		return ctx.Err()
+	}
+	p, err := pgxpool.NewWithConfig(t.Context(), config)
+	must(t, "NewWithConfig()", err)
+	defer p.Close()
+	l := initialised(t, Options{Pool: p, Table: newTable()})
+	hangs.Store(true)
+	if err := l.Watch(t.Context(), func(string) {}); err == nil || errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("Watch() whose BeforeConnect hangs = %v, want an error after which it is tried again", err)
+	}
+	hangs.Store(false)
+	hints(t, uri, l)
 }
 
 func TestALedgerDoesWithoutHintsIfNobodyMayListen(t *testing.T) {

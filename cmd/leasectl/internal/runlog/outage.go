@@ -32,14 +32,14 @@ func (l *Log) marked(e event.Event) event.Event {
 const ofCheck = "check"
 
 // Check looks at the ledger, and returns why it can't be used. What ends leasing isn't told: it is shown at the end. So what workers
-// meet meanwhile, of the kind that lasts, is told only if the look finds nothing.
+// meet meanwhile, of the kind that lasts, is told only if the look meets no such thing.
 func (l *Log) Check(ctx context.Context, look func(report func(error)) error) error {
 	l.mu.Lock()
 	l.checking = true
 	l.mu.Unlock()
 	told := false
 	err := look(func(err error) {
-		told = true
+		told = told || advice.Lasting(err)
 		l.Failed(ofCheck, err)
 	})
 	l.mu.Lock()

@@ -19,7 +19,7 @@ const (
 	firstLook = 2 * time.Second
 )
 
-// askLedger asks a ledger what a worker will ask, and reports the first failure. It
+// askLedger asks a ledger what a worker will ask, and reports what fails. It
 // returns an error only if waiting can't help against it.
 func askLedger(ctx context.Context, l store.Ledger, report func(error)) error {
 	ask := func(ctx context.Context) error {
@@ -35,22 +35,20 @@ func askLedger(ctx context.Context, l store.Ledger, report func(error)) error {
 		}
 		return err
 	}
-	askFor := func(limit time.Duration) error {
+	for _, limit := range []time.Duration{firstLook, preflight - firstLook} {
 		limited, cancel := context.WithTimeout(ctx, limit)
-		defer cancel()
-		return ask(limited)
-	}
-	err := askFor(firstLook)
-	if errors.Is(err, store.ErrDenied) && !errors.Is(err, store.ErrFinal) {
+		err := ask(limited)
+		cancel()
+		switch {
+		case err == nil || ctx.Err() != nil:
+			return nil
+		case errors.Is(err, store.ErrDenied) && !errors.Is(err, store.ErrFinal):
+			report(err)
+			return lasts(ctx, ask)
+		case advice.Lasting(err):
+			return err
+		}
 		report(err)
-		return lasts(ctx, ask)
-	}
-	if err != nil && !advice.Lasting(err) && ctx.Err() == nil {
-		report(err)
-		err = askFor(preflight - firstLook)
-	}
-	if advice.Lasting(err) {
-		return err
 	}
 	return nil
 }

@@ -55,6 +55,39 @@ func TestADenialEndsARunOnlyIfItLasts(t *testing.T) {
 	}
 }
 
+// silent is a ledger that doesn't answer at first.
+type silent struct {
+	*checked
+
+	until time.Time
+}
+
+func (s silent) Now(ctx context.Context) (store.Stamp, error) {
+	select {
+	case <-time.After(time.Until(s.until)):
+		return s.checked.Now(ctx)
+	case <-ctx.Done():
+		return store.Stamp{}, ctx.Err()
+	}
+}
+
+// So does a server that starts.
+func TestADenialThatFollowsSilenceEndsARunOnlyIfItLasts(t *testing.T) {
+	for denials, want := range map[int]error{5: nil, 99: store.ErrDenied} {
+		synctest.Test(t, func(t *testing.T) {
+			l := silent{&checked{Ledger: memory.New(memory.Options{}), denials: denials}, time.Now().Add(3 * time.Second)}
+			var reports []error
+			err := askLedger(t.Context(), l, func(err error) { reports = append(reports, err) })
+			if !errors.Is(err, want) {
+				t.Errorf("askLedger() after %d denials = %v, want %v", denials, err, want)
+			}
+			if len(reports) != 2 || !errors.Is(reports[0], context.DeadlineExceeded) || !errors.Is(reports[1], store.ErrDenied) {
+				t.Errorf("reports: %v, want that it was silent, and the denial", reports)
+			}
+		})
+	}
+}
+
 // A file that isn't there yet is created by the first operation, and nothing is wrong with it.
 func TestALedgerThatIsYetToBeCreatedEndsNoRun(t *testing.T) {
 	l, err := sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(t.TempDir(), "leases.db")})
