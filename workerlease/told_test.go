@@ -15,8 +15,8 @@ import (
 	"github.com/slotlease/slotlease/workerlease/event"
 )
 
-// random is a job with slots of a minute, whose workers start, stop and die at random for a quarter of an hour, and whose runs
-// fail or take too long.
+// random is a job with slots of a minute, whose workers start, stop, die and are cut off at random for a quarter of an hour, whom an
+// operator pauses, and whose runs fail or take too long.
 type random struct {
 	t      *testing.T
 	rand   *rand.Rand
@@ -32,6 +32,8 @@ type random struct {
 	alive []*shortLived
 	links []*faultstore.Ledger
 	told  map[time.Duration][]word // by slot
+
+	paused map[time.Duration]bool // by slot: up to its last start
 }
 
 // shortLived is a worker that may die.
@@ -39,18 +41,26 @@ type shortLived struct {
 	*worker
 	link *faultstore.Ledger
 	name string
+	away bool
 }
 
 // word is what a worker says of a slot.
 type word struct {
 	at     time.Duration
 	missed bool // else it was skipped, or its worker has died
+	paused bool // it is said at once, and an attempt may follow
 	text   string
 }
 
 // logf notes what happens. The caller holds mu.
 func (x *random) logf(format string, a ...any) {
 	x.log = append(x.log, fmt.Sprintf("%v ", time.Since(t0))+fmt.Sprintf(format, a...))
+}
+
+func (x *random) note(format string, a ...any) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.logf(format, a...)
 }
 
 // run is a task: of four runs one is long, and one fails.
@@ -90,10 +100,8 @@ func (x *random) starts() {
 	o := named(fmt.Sprint("w", x.ids), x.draw(2))
 	o.LeaseInterval, o.FailoverWithin, o.Job = time.Minute, x.parts, &job
 	link := faultstore.New(x.ledger.Handle(), faultstore.Options{})
-	x.mu.Lock()
-	x.logf("%s starts", o.InstanceID)
-	x.mu.Unlock()
-	x.alive = append(x.alive, &shortLived{start(x.t, setup{asGiven: true, ledger: link, Options: o, task: x.run}), link, o.InstanceID})
+	x.note("%s starts", o.InstanceID)
+	x.alive = append(x.alive, &shortLived{start(x.t, setup{asGiven: true, ledger: link, Options: o, task: x.run}), link, o.InstanceID, false})
 	x.links = append(x.links, link)
 }
 
@@ -101,16 +109,35 @@ func (x *random) starts() {
 func (x *random) ends(dies bool) {
 	i := x.draw(len(x.alive))
 	w := x.alive[i]
-	x.mu.Lock()
-	x.logf("%s ends, and dies: %v", w.name, dies)
-	x.mu.Unlock()
+	x.note("%s ends, and dies: %v", w.name, dies)
 	if dies {
 		w.link.Break(faultstore.Down())
 	} else {
+		w.link.Mend()
 		w.stop(x.t)
 	}
 	x.hear(w)
 	x.alive = append(x.alive[:i], x.alive[i+1:]...)
+}
+
+// cutsOff takes a worker the store, or gives it back.
+func (x *random) cutsOff(w *shortLived) {
+	w.away = !w.away
+	x.note("%s is cut off: %v", w.name, w.away)
+	if w.away {
+		w.link.Break(faultstore.Down())
+	} else {
+		w.link.Mend()
+	}
+}
+
+func (x *random) pauses(long time.Duration) {
+	until := time.Since(t0) + long
+	x.note("paused until %v", until)
+	pause(x.t, x.ledger.Handle(), until, x.draw(2) == 0)
+	for slot := time.Since(t0).Truncate(time.Minute); slot < until; slot += time.Minute {
+		x.paused[slot] = x.paused[slot] || until > slot+15*time.Second
+	}
 }
 
 // hear takes in what a worker has said.
@@ -119,7 +146,8 @@ func (x *random) hear(w *shortLived) {
 	defer w.mu.Unlock()
 	for _, s := range w.events {
 		says := func(slot time.Duration, missed bool) {
-			x.told[slot] = append(x.told[slot], word{s.at, missed, fmt.Sprintf("%v %s: %T %v", s.at, w.name, s.Event, s.Event)})
+			m, _ := s.Event.(event.Missed)
+			x.told[slot] = append(x.told[slot], word{s.at, missed, m.Why == workerlease.Paused, fmt.Sprintf("%v %s: %T %v", s.at, w.name, s.Event, s.Event)})
 		}
 		switch e := s.Event.(type) {
 		case event.Missed:
@@ -148,10 +176,17 @@ func (x *random) lives() {
 			x.ends(true)
 		case x.draw(2) == 0:
 			x.ends(false)
+		case x.draw(3) == 0:
+			x.pauses(time.Duration(10+x.draw(150)) * time.Second)
+		default:
+			x.cutsOff(x.alive[x.draw(len(x.alive))])
 		}
 	}
 	if len(x.alive) == 0 {
 		x.starts()
+	}
+	for _, w := range x.alive {
+		w.link.Mend()
 	}
 	at(end + 8*time.Minute)
 	for _, w := range x.alive {
@@ -165,14 +200,14 @@ func (x *random) lives() {
 // Whatever ends, each slot of a job is begun, or somebody says why it isn't; and none is said to be missed that was begun, or is run
 // late.
 func TestEachSlotIsBegunOrTold(t *testing.T) {
-	seeds := 20
+	seeds := 30
 	if testing.Short() {
 		seeds = 8
 	}
 	for seed := range seeds {
 		bubble(t, fmt.Sprint(seed), func(t *testing.T) {
 			r := rand.New(rand.NewPCG(uint64(seed), 7))
-			x := &random{t: t, rand: r, ledger: memory.New(memory.Options{}), began: map[time.Duration][]time.Duration{}, told: map[time.Duration][]word{}}
+			x := &random{t: t, rand: r, ledger: memory.New(memory.Options{}), began: map[time.Duration][]time.Duration{}, told: map[time.Duration][]word{}, paused: map[time.Duration]bool{}}
 			x.job.CatchUp = []workerlease.CatchUp{workerlease.CatchUpNone, workerlease.CatchUpNone, workerlease.CatchUpNewest}[r.IntN(3)]
 			x.job.Overrun, x.job.MaxAttempts = workerlease.OverrunPolicy(r.IntN(2)), r.IntN(3)
 			x.parts = []time.Duration{0, 30 * time.Second}[r.IntN(2)]
@@ -181,11 +216,11 @@ func TestEachSlotIsBegunOrTold(t *testing.T) {
 			defer x.mu.Unlock()
 			for slot := time.Duration(0); slot < 16*time.Minute; slot += time.Minute {
 				wrong := ""
-				if len(x.began[slot])+len(x.told[slot]) == 0 {
+				if len(x.began[slot])+len(x.told[slot]) == 0 && !x.paused[slot] { // Those who were paused may all have died.
 					wrong = "it was not begun, and nobody says why"
 				}
 				for _, y := range x.told[slot] {
-					if y.missed && len(x.began[slot]) > 0 && (x.began[slot][0] < y.at || x.job.CatchUp != workerlease.CatchUpNone) {
+					if y.missed && len(x.began[slot]) > 0 && (x.began[slot][0] < y.at || x.job.CatchUp != workerlease.CatchUpNone && !y.paused) {
 						wrong = fmt.Sprintf("begun at %v, and %s", x.began[slot][0], y.text)
 					}
 				}

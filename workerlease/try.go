@@ -170,17 +170,27 @@ func (c *Client) TryClaim(ctx context.Context, o Options) (*Claim, error) {
 	var why error
 	select {
 	case claim := <-t.got:
-		context.AfterFunc(claim.ctx, claim.end)
-		return claim, nil
+		return claim.begun(), nil
 	case why = <-t.lost:
 	case <-ctx.Done():
-		why = context.Cause(ctx)
+		t.once.Do(func() { t.lost <- context.Cause(ctx) })
+		select {
+		case claim := <-t.got: // Its attempt counts: so the caller has it.
+			return claim.begun(), nil
+		case why = <-t.lost:
+		}
 	}
 	limited, cancel := c.clock.WithTimeout(context.Background(), stopGrace)
 	defer cancel()
 	// Whatever was claimed meanwhile is freed, or ends by itself.
 	err = w.StopLeasing(limited)
 	return nil, errors.Join(fmt.Errorf("try to claim %.70q: %w", o.WorkerType, why), err)
+}
+
+// begun is a claim that its caller gets.
+func (c *Claim) begun() *Claim {
+	context.AfterFunc(c.ctx, c.end)
+	return c
 }
 
 // end stops the worker when its lease has ended by itself.

@@ -315,3 +315,32 @@ func TestTryClaimWaitsForNobody(t *testing.T) {
 		}
 	})
 }
+
+// Who has waited for long enough gets the claim that comes just then, or it is no attempt: MaxAttempts may be 1.
+func TestAClaimThatComesWhenNobodyWaitsAnyMoreIsNoAttempt(t *testing.T) {
+	for _, last := range []event.Event{event.Claimed{}, event.Allocated{}} {
+		for i := range 20 {
+			bubble(t, fmt.Sprintf("%T %d", last, i), func(t *testing.T) {
+				ledger := memory.New(memory.Options{})
+				ctx, cancel := context.WithCancel(t.Context())
+				client := workerlease.NewClient(ledger.Handle(), workerlease.ClientOptions{Observer: event.ObserverFunc(func(e event.Event) {
+					if fmt.Sprintf("%T", e) == fmt.Sprintf("%T", last) {
+						cancel()
+					}
+				})})
+				o := perSlot("a", 0)
+				o.Job.MaxAttempts = 1
+				at(time.Minute)
+				claim, err := client.TryClaim(ctx, o)
+				synctest.Wait()
+				head := newest(t, ledger)
+				switch {
+				case claim != nil:
+					must(t, claim.Complete(t.Context()))
+				case !errors.Is(err, context.Canceled) || head.Attempt > 0:
+					t.Errorf("TryClaim() = %v, and the head counts %d attempts, want a claim, or none", err, head.Attempt)
+				}
+			})
+		}
+	}
+}

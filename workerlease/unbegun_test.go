@@ -75,6 +75,31 @@ func TestAClaimThatIsHeardOfTooLateIsNoAttempt(t *testing.T) {
 	}
 }
 
+// So it is with a leader, which has the rest of the slot.
+func TestALeaderWhoseClaimIsHeardOfTooLateMissesNothing(t *testing.T) {
+	bubble(t, "", func(t *testing.T) {
+		inner, _ := cut(t)
+		stalled := false
+		link := struck(t, inner.Handle(), func(c faultstore.Call) faultstore.Fault {
+			now := since(c.At)
+			if stalled = stalled || c.Op == faultstore.OpAppend; stalled && now < 65*time.Second {
+				return faultstore.Fault{After: 65*time.Second - now}
+			}
+			return faultstore.Fault{}
+		})
+		o := slotted("a", 0, time.Minute, 5*time.Second)
+		o.Continuous = true
+		w := start(t, setup{ledger: link, Options: o})
+		at(109 * time.Second)
+		if u := w.history(); len(u) != 1 || u[0].allocated > 66*time.Second {
+			t.Errorf("its leases: %+v, want one from 1m5s on", u)
+		}
+		if missed := observed[event.Missed](w); len(missed) > 0 {
+			t.Errorf("it says that %+v were missed, want nothing", missed)
+		}
+	})
+}
+
 // A store is so slow at claims that each is heard of too late. That is two records for each, and no attempt: so the claims come less and
 // less often, and MaxAttempts need not bound them. Once they came 1,160 times an hour. The slot is missed once, if at all.
 func TestClaimsThatAreHeardOfTooLateComeLessAndLessOften(t *testing.T) {

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/slotlease/slotlease/slots"
@@ -89,6 +90,9 @@ func (f facts) passed(head store.Record) (kept, p Passed) {
 		kept = Passed{Until: v.MissedFrom, Why: TooLate}.since(f.m.Schedule.Next(seen), work)
 	}
 	p = Passed{Until: work.Start, Why: Unattended}.since(f.m.Schedule.Next(later(f.seen(), v.Missed)), work)
+	if !p.First.Start.After(v.AwayTo) {
+		p.Why = cmp.Or(v.Away, Unattended)
+	}
 	if head.SlotStart.Before(p.First.Start) && head.WindowEnd.After(p.First.Start) {
 		p.Why = Overrunning // The run of an earlier slot went on into it.
 	}

@@ -308,18 +308,21 @@ func (x *step) miss(until time.Time) {
 	if s.Bid.Role != Claimant && (x.m.Single || !s.Hold.WonSlot.Equal(slot.End)) {
 		return // It stood by, and others may have the slots that it knows nothing of.
 	}
-	if s.Bid.Role != Claimant || !x.m.Single && !slot.Start.After(s.Bid.Late) {
+	tried := x.m.Once && s.View.Carried.attempt(slot) > 1
+	if s.Bid.Role != Claimant || !x.m.Single && (tried || !slot.Start.After(s.Bid.Late)) {
 		if slot = x.m.Schedule.Next(slot.Start); !slot.Start.Before(until) {
-			return // It had it, or another one, or it only came too late for it.
+			return // It had it, or another one, or it only came too late for it, or an order keeps it from what was begun.
 		}
 	}
 	x.passOver(slot, until, x.whyMissed())
 }
 
-// tellMissed reports slots that were missed; those of a job once.
+// tellMissed reports slots that were missed; those of a job once: what follows the newest that was told.
 func (x *step) tellMissed(slot slots.Slot, until time.Time, why Reason) {
-	if x.m.Once && !slot.Start.After(x.s.View.Missed) {
-		return
+	if told := x.s.View.Missed; x.m.Once && !slot.Start.After(told) {
+		if slot = x.m.Schedule.Next(told); !slot.Start.Before(until) {
+			return
+		}
 	}
 	x.toldOf(slot.Start, x.m.Schedule.At(until.Add(-1)).Start)
 	x.note(Note{What: Missed, Slot: slot, Until: until, Why: why})

@@ -26,7 +26,7 @@ func finishes(Term) bool { return true }
 // others began meanwhile, the newest that may not begin any more.
 func (f facts) doneBy(t Term) slots.Slot {
 	now := f.m.Schedule.At(f.at.Now.Mid())
-	if !f.runsOn(t) || t.Missed || !now.Start.After(t.Slot.Start) {
+	if !f.runsOn(t) || t.Missed && f.m.CatchUp != CatchUpNone || !now.Start.After(t.Slot.Start) {
 		return t.Slot
 	}
 	if f.m.Rules.MayStart(f.at.Now.Earliest, f.m.startBy(now)) {
@@ -74,7 +74,7 @@ func (x *step) skipped() {
 
 // maySkip reports that work goes on into slots which can't begin for it. A trigger's run keeps none of its own schedule.
 func (m *Machine) maySkip(h *Hold) bool {
-	return m.Once && m.Finishes && m.Trigger.IsZero() && h.holding() && h.Held.endsLater() && !h.Held.Missed
+	return m.Once && m.Finishes && m.Trigger.IsZero() && h.holding() && h.Held.endsLater() && (!h.Held.Missed || m.CatchUp == CatchUpNone)
 }
 
 // nextSkipped is the slot that work keeps from beginning next.

@@ -167,7 +167,8 @@ func (x *step) begin() {
 func (x *step) outlast(t Term) {
 	h := &x.s.Hold
 	late := h.FreedLate + 1
-	if x.m.Once && x.giveBack(t, true) {
+	leads := !x.m.Once && x.m.Failover > 0 && t.Own && !x.s.Stopping
+	if leads || x.m.Once && x.giveBack(t, true) {
 		x.s.Bid.VoidClaim, h.Freed = t.Claim, x.within(t) // A single claim is made anew, too.
 		if h.FreedLate = late; !h.Freed.IsZero() && x.at.Now.Mid().Before(x.m.abandoned(h.Freed)) {
 			return

@@ -76,7 +76,8 @@ func (x *step) startsTooLate(head store.Record, below []store.Record) {
 func (x *step) notStarted(slot slots.Slot) {
 	s := x.s
 	first := slot == s.Bid.First && s.Bid.Late.Equal(slot.Start.Add(-1)) && !s.View.Carried.claimed(slot)
-	if x.m.Single || slot.Start.After(s.Bid.Late) && !first {
+	over := x.m.Rules.Closes(s.View.Carried.Begun, slot) // Before a trigger's run.
+	if !over && (x.m.Single || slot.Start.After(s.Bid.Late) && !first) {
 		x.passOver(slot, slot.End, x.whyMissed())
 	}
 }
@@ -106,16 +107,24 @@ func (x *step) unattended(head store.Record) {
 	}
 	s.View.Attended = true
 	slot := x.m.Schedule.At(later(s.Bid.Late, s.View.AwayTo))
-	by := x.m.startBy(slot)
 	begun := (c.claimed(slot) || s.View.Away != 0) && !x.m.Foreign(*c)
-	attended := head.SlotStart.After(slot.Start) && !head.Triggered() || x.pausedAt(by)
-	if !begun || attended || x.ranInto(head, slot) || x.m.IsDone(*c, slot) || c.attempt(slot) != 1 || x.m.Rules.MayStart(x.at.Now.Earliest, by) {
+	attended := head.SlotStart.After(slot.Start) && !head.Triggered() || s.View.Away == 0 && x.pausedAt(x.m.startBy(slot))
+	if !begun || attended || x.ranInto(head, slot) || x.m.IsDone(*c, slot) || c.attempt(slot) != 1 || x.mayBegin(slot) {
 		return
 	}
 	if x.mayCome(TooLate) && !x.work(x.at.Now.Earliest).IsZero() {
 		return // Who claims that tells what it passes.
 	}
 	x.tellMissed(x.m.Schedule.At(x.unbegun(head, slot.Start)), slot.End, cmp.Or(s.View.Away, Unattended))
+}
+
+// mayBegin reports that a slot may yet be begun for the first time, or was over when a trigger's run began.
+func (f facts) mayBegin(slot slots.Slot) bool {
+	by, last := f.startBy(slot), f.m.abandoned(slot)
+	if by.After(last) {
+		by = last
+	}
+	return f.m.Rules.Closes(f.s.View.Carried.Begun, slot) || f.m.Rules.MayStart(f.at.Now.Earliest, by)
 }
 
 // ranInto reports that an earlier slot's work kept a slot from its beginning, and that its worker says what it skips for it.
@@ -128,7 +137,8 @@ func (f facts) ranInto(head store.Record, slot slots.Slot) bool {
 // next head shows that.
 func (x *step) away(until time.Time) bool {
 	v, why := &x.s.View, x.whyMissed()
-	if !x.m.Once || x.m.Single || x.s.Bid.Role == Claimant && why != TooLate && why != Unreachable {
+	knows := x.s.Bid.Role == Claimant && why != TooLate && why != Unreachable && why != Ineligible
+	if !x.m.Once || x.m.Single || knows {
 		return false
 	}
 	v.AwayTo, v.Attended, v.Away = x.m.Schedule.At(until.Add(-1)).Start, false, why

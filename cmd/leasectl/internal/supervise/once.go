@@ -112,7 +112,7 @@ func (j *attempts) claim(ctx context.Context, allowed time.Duration) (claim *wor
 	if last := j.seen.last(); last != nil {
 		return nil, fmt.Errorf("%w: %w", late, last), nil
 	}
-	return nil, nil, late
+	return nil, late, nil
 }
 
 // tryClaim claims the slot until trying ends, and a little longer, unless ctx has ended: then as long as that takes.
