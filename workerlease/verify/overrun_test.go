@@ -58,6 +58,11 @@ func TestRunsOutsideOfTheirSlotAreSound(t *testing.T) {
 	lost.Cause = store.LeaseLost
 	lateWord := with(doneBy(3, part(1, a, 0, 2), 0, 2.5), success)
 	stranger := part(1, recordtest.Grant(1, 0, "a"), 0, 7)
+	failed := with(recordtest.Release(a, 2, minutes(1.5)), cut) // and given up
+	byItself := cut
+	byItself.Cause = ""
+	more := job(3, 0, "b", 2, 2, 5)
+	moreDone := doneBy(4, more, 0, 3)
 	back := func(seq int64, of store.Record) store.Record { // Nothing was begun, and it is known late.
 		r := recordtest.Release(of, seq, of.WindowEnd)
 		r.Attempt--
@@ -82,9 +87,13 @@ func TestRunsOutsideOfTheirSlotAreSound(t *testing.T) {
 		"a second attempt, late":            {[]store.Record{a, over[1], job(3, 0, "b", 2, 10, 15)}, 14.9, 1, 0, []string{"warning run-cut 2", "warning missed-slots 3"}},
 		"a worker that died after its slot": {[]store.Record{a, over[1], part(3, a, 10, 11)}, 15, 1, 1, []string{"warning missed-slots 3", "warning run-cut 3", "note skipped-slots 3"}},
 		"cut, and given up":                 {[]store.Record{a, with(recordtest.Release(a, 2, minutes(1.5)), cut)}, 4, 0, 0, []string{"warning given-up 2", "warning run-cut 2"}},
+		"and then done":                     {[]store.Record{a, failed, more, moreDone}, 4, 0, 0, []string{"warning run-cut 2"}},
+		"and then done, with its outcome":   {[]store.Record{a, with(failed, byItself), more, with(moreDone, recordtest.Outcome(more, minutes(3), store.Succeeded))}, 4, 0, 0, nil},
+		"and then the next one is done":     {[]store.Record{a, failed, next, doneBy(4, next, 1, 6)}, 7, 0, 0, []string{"warning given-up 2", "warning run-cut 2"}},
 		"a worker that was stopped":         {[]store.Record{a, with(recordtest.Release(a, 2, minutes(1.5)), stopped)}, 4, 0, 0, nil},
 		"a worker that died":                {[]store.Record{part(1, a, 0, 1)}, 4, 0, 0, []string{"warning run-cut 1"}},
 		"as another one says":               {[]store.Record{part(1, a, 0, 2), died}, 4, 0, 0, []string{"warning given-up 2", "warning run-cut 2"}},
+		"and it is done by a third":         {[]store.Record{part(1, a, 0, 2), died, more, moreDone}, 4, 0, 0, []string{"warning run-cut 2"}},
 		"and then has to stop":              {[]store.Record{part(1, a, 0, 2), again, recordtest.Told(again, 3, dead), recordtest.Release(again, 4, minutes(4))}, 4, 0, 0, []string{"warning given-up 3", "warning run-cut 3"}},
 		"and it is done after that":         {[]store.Record{part(1, a, 0, 2), died, lateWord}, 4, 0, 0, nil},
 		"after the next was claimed":        {[]store.Record{part(1, a, 0, 2), died, next, with(doneBy(4, next, 0, 5.1), success)}, 6, 0, 0, nil},

@@ -33,9 +33,12 @@ type slotted struct {
 	// led is the newest grant, if it is no job's, and its window ends before its slot: its worker extends or releases it, or it has
 	// gone without a word. Of older ones the worker that came after it has said so.
 	led store.Record
-	// dead are the newest records by which another worker has died, and words those that say themselves what came of their attempts:
-	// while the store stands still, who lives can be taken for dead.
-	dead, words []store.Record
+	// dead are the newest attempts whose workers have died, as others say, and words the records that say themselves what came of
+	// their attempts: while the store stands still, who lives can be taken for dead.
+	dead  []failure
+	words []store.Record
+	// givenUp are the newest attempts with which slots were given up that nobody has done since.
+	givenUp []failure
 
 	parsed map[string]slots.Schedule
 	// schedules are the texts of grants, in the order in which they came, without what they replaced
@@ -236,7 +239,7 @@ func (s *slotted) judge(v *Verifier) {
 	if s.gaps.Newest.Seq != 0 {
 		s.missed(v, s.gaps.Newest, v.o.Now)
 	}
-	s.tellDead(v)
+	s.tellFailed(v)
 	s.silent(v)
 	if n := len(s.schedules); s.returns >= mostReturns {
 		v.find(MixedSchedules, s.gaps.Newest, "Grants changed %d times to a schedule that others had replaced, at last from %q to %q.",

@@ -106,7 +106,7 @@ func (v *Verifier) Add(r store.Record) {
 
 // forget begins anew above records that are missing: what is below says nothing of what is above.
 func (v *Verifier) forget() {
-	v.slots.tellDead(v)
+	v.slots.tellFailed(v)
 	v.losses.judge(v)
 	v.newest, v.head, v.claims, v.slots, v.losses = nil, store.Record{}, newClaims(), newSlotted(), losses{}
 	v.buffer, v.released = nil, 0

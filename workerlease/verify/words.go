@@ -3,6 +3,7 @@ package verify
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/store"
@@ -19,26 +20,26 @@ func (s *slotted) said(v *Verifier, r store.Record) {
 		own := ok && o.InstanceID == of.InstanceID && o.Attempt == of.Attempt && o.SlotStart.Equal(of.SlotStart)
 		return own || of.Claim == r.Claim && (r.Kind == store.KindDone || r.Kind == store.KindRelease) || r.Kind == store.KindOverride
 	})
-	lives := func(dead store.Record) bool {
-		return slices.ContainsFunc(s.words, func(of store.Record) bool { return says(of, dead) })
+	lives := func(dead failure) bool {
+		return slices.ContainsFunc(s.words, func(of store.Record) bool { return says(of, dead.outcome) })
 	}
 	if r.Kind == store.KindRelease { // It was taken for dead, and lives: unless it is the release of who has said so, under a claim of its own.
-		s.dead = slices.DeleteFunc(slices.Clone(s.dead), func(dead store.Record) bool {
-			of, _ := dead.Outcome()
-			return dead.Claim == r.Claim && dead.Attempt == of.Attempt && of.InstanceID == r.InstanceID
+		s.dead = slices.DeleteFunc(slices.Clone(s.dead), func(dead failure) bool {
+			return dead.record.Claim == r.Claim && dead.record.Attempt == dead.outcome.Attempt && dead.outcome.InstanceID == r.InstanceID
 		})
 	}
 	switch died := ok && o.Cause == store.WorkerDied; {
-	case died && !lives(r):
+	case died && !lives(failure{r, o}):
 		if len(s.dead) == mostUnsaid {
 			s.failed(v, s.dead[0])
 			s.dead = s.dead[1:]
 		}
-		s.dead = append(slices.Clone(s.dead), r)
+		s.dead = append(slices.Clone(s.dead), failure{r, o})
 	case !died && (ok || r.Kind == store.KindDone):
 		s.words = append(slices.Clone(s.words[max(0, len(s.words)+1-mostUnsaid):]), r)
 		s.dead = slices.DeleteFunc(slices.Clone(s.dead), lives)
-		s.failed(v, r)
+		s.failed(v, failure{r, o})
+		s.madeGood(v, r)
 	}
 }
 
@@ -53,35 +54,83 @@ func (s *slotted) saidOfLed(r store.Record) {
 }
 
 // says reports that a record says what came of the attempt of which another says that its worker has died.
-func says(r, dead store.Record) bool {
-	of, _ := dead.Outcome()
+func says(r store.Record, dead store.Outcome) bool {
 	o, ok := r.Outcome()
 	if !ok { // All that it says is of the head.
 		done, _ := store.ParseDone(r.Done)
 		o = store.Outcome{InstanceID: r.InstanceID, Attempt: r.Attempt, SlotStart: done.Start}
 	}
-	return o.InstanceID == of.InstanceID && o.Attempt == of.Attempt && o.SlotStart.Equal(of.SlotStart)
+	return o.InstanceID == dead.InstanceID && o.Attempt == dead.Attempt && o.SlotStart.Equal(dead.SlotStart)
 }
 
-// failed notes what a record says of an attempt, if that failed.
-func (s *slotted) failed(v *Verifier, r store.Record) {
-	o, _ := r.Outcome()
+// failure is what a record says of an attempt that failed.
+type failure struct {
+	record  store.Record
+	outcome store.Outcome
+}
+
+// failed takes in what a record says of an attempt, if that failed. That its slot was given up with it waits: it may be done later.
+func (s *slotted) failed(v *Verifier, f failure) {
+	if !f.outcome.GivenUp {
+		f.tell(v)
+		return
+	}
+	if len(s.givenUp) == mostUnsaid {
+		s.givenUp[0].tell(v)
+		s.givenUp = s.givenUp[1:]
+	}
+	s.givenUp = append(slices.Clone(s.givenUp), f)
+}
+
+// madeGood takes in that the slot of which a record says that it is done isn't given up any more: somebody ran it once more.
+func (s *slotted) madeGood(v *Verifier, r store.Record) {
+	start := doneIn(r)
+	open := s.givenUp
+	s.dead, s.givenUp = slices.Clone(s.dead), nil
+	for i, f := range s.dead {
+		s.dead[i].outcome.GivenUp = f.outcome.GivenUp && !f.outcome.SlotStart.Equal(start)
+	}
+	for _, f := range open {
+		f.outcome.GivenUp = !f.outcome.SlotStart.Equal(start)
+		s.failed(v, f)
+	}
+}
+
+// doneIn is the start of the slot of which a record says that it is done; zero if it says that of none.
+func doneIn(r store.Record) time.Time {
+	o, told := r.Outcome()
+	switch {
+	case told && o.Result == store.Succeeded:
+		return o.SlotStart
+	case r.Kind != store.KindDone:
+		return time.Time{}
+	}
+	done, _ := store.ParseDone(r.Done)
+	return done.Start
+}
+
+// tell notes an attempt that failed.
+func (f failure) tell(v *Verifier) {
+	r, o := f.record, f.outcome
 	if o.Cause != "" && o.Cause != store.Stopped && o.Cause != store.Ordered {
-		f := v.finding(RunCut, r, "%s the slot that starts at %s, by %s, failed: %s.", triedAt(o.Attempt), store.Format(o.SlotStart), o.InstanceID, o.Cause)
+		cut := v.finding(RunCut, r, "%s the slot that starts at %s, by %s, failed: %s.", triedAt(o.Attempt), store.Format(o.SlotStart), o.InstanceID, o.Cause)
 		if o.GivenUp {
-			f.Remedy = lookAtSlots + " Its work may be half done, and no attempt follows."
+			cut.Remedy = lookAtSlots + " Its work may be half done, and no attempt follows."
 		}
-		v.found.add(f)
+		v.found.add(cut)
 	}
 	if o.GivenUp {
 		v.find(GivenUp, r, "The slot that starts at %s was given up after attempt %d.", store.Format(o.SlotStart), o.Attempt)
 	}
 }
 
-// tellDead notes the attempts whose workers have died, as others say.
-func (s *slotted) tellDead(v *Verifier) {
-	for _, r := range s.dead {
-		s.failed(v, r)
+// tellFailed notes the attempts whose workers have died, as others say, and the slots that were given up.
+func (s *slotted) tellFailed(v *Verifier) {
+	for _, f := range s.dead {
+		s.failed(v, f)
+	}
+	for _, f := range s.givenUp {
+		f.tell(v)
 	}
 }
 
