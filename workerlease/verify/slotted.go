@@ -103,8 +103,8 @@ func (s *slotted) take(v *Verifier, r store.Record, extends bool) {
 // frees takes in that slots are free from the time of a release or an override on. After an override
 // they are missed, too, if nobody claims them.
 func (s *slotted) frees(r store.Record) {
-	if of := s.gaps.Newest; r.Kind == store.KindRelease && r.Claim == of.Claim && r.Attempt < of.Attempt && of.WindowStart.Before(s.held) {
-		s.held = of.WindowStart // Nothing was begun under it.
+	if of := s.gaps.Newest; r.Kind == store.KindRelease && r.Claim == of.Claim && r.Attempt < of.Attempt {
+		s.held = of.SlotStart // Nothing was begun under it. All its window may be after its slot.
 	}
 	if r.WindowStart.Before(s.held) {
 		s.held = r.WindowStart
