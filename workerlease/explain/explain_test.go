@@ -103,6 +103,13 @@ func TestExplain(t *testing.T) {
 	a, b := grant(1, 1, "a"), grant(2, 2, "a") // 12:05 and 12:10
 	cut := change(a, func(r *store.Record) { r.WindowEnd = minutes(7) })
 	long := change(grant(1, 0, "a"), func(r *store.Record) { r.Attempt, r.WindowEnd = 1, minutes(8) })
+	shared := func(first, second, next string) []store.Record { // a slot of two, and the next one, the newest first
+		r := []store.Record{grant(4, 2, next), change(recordtest.Part(3, grant(3, 1, second), 7, 10), func(r *store.Record) { r.Token = minutes(7).UnixMilli() })}
+		return append(r, recordtest.Release(grant(1, 1, first), 2, minutes(7)), grant(1, 1, first))
+	}
+	equal := func(p *store.Presence) { p.Effective, p.Seen = 0, minutes(9.9) }
+	silent := change(grant(1, 1, "b"), func(r *store.Record) { r.Attempt, r.WindowEnd = 1, minutes(6) })
+	goesOn := change(recordtest.Part(2, grant(2, 1, "a"), 6.5, 13), func(r *store.Record) { r.Attempt, r.Token = 2, minutes(6.5).UnixMilli() })
 	failed := recordtest.Release(long, 2, minutes(6))
 	failed.Metadata = recordtest.Outcome(long, minutes(6), store.Failed).Metadata()
 	begins := func(within float64) func(p *store.Presence) {
@@ -122,6 +129,11 @@ func TestExplain(t *testing.T) {
 		"and it may yet begin":                  {7, 7, []store.Record{failed, long}, []store.Presence{worker("b", begins(4))}, []string{"12:05 now", "b contends"}},
 		"the first slot is claimed":             {4.9, 4.9, []store.Record{a}, []store.Presence{worker("a", func(p *store.Presence) { p.Since, p.Seen = minutes(4), minutes(4.9) })}, []string{"12:00 now nobody: nobodyThere", "a notStarted"}},
 		"it had the one before":                 {11, 11, []store.Record{b, grant(1, 1, "b")}, []store.Presence{worker("b", func(p *store.Presence) { p.Effective, p.Seen = 0, minutes(9.9) })}, []string{"12:10 now a", "a had", "b samePriority although it had the one before"}},
+		"both had the one before":               {11, 11, shared("a", "b", "a"), []store.Presence{worker("b", equal)}, []string{"12:10 now a", "a had", "b samePriority"}},
+		"so that it goes before a third":        {11, 11, shared("a", "b", "a"), []store.Presence{worker("c", equal)}, []string{"12:10 now a", "a had", "c samePriority before"}},
+		"it had the one before, with a third":   {11, 11, shared("b", "d", "c"), []store.Presence{worker("b", equal)}, []string{"12:10 now c", "b samePriority although it had the one before", "c had"}},
+		"it was silent before a run went on":    {11, 11, []store.Record{goesOn, silent}, []store.Presence{worker("b", func(p *store.Presence) { p.Seen = minutes(4.5) })}, []string{"12:10 now a nobody: stillRunning", "b absent"}},
+		"its own run went on, and it died":      {11, 17, []store.Record{change(goesOn, func(r *store.Record) { r.Seq, r.InstanceID, r.Worker.Host = 1, "b", "vm-b" })}, []store.Presence{worker("b", func(p *store.Presence) { p.Seen = minutes(11) })}, []string{"12:10 past b nobody: stillRunning 2 from 12:10 to 12:20", "b stillRunning"}},
 		"by priority":                           {11, 11, []store.Record{b, a}, []store.Presence{worker("a"), worker("b")}, []string{"12:10 now a", "a had", "b higherPriority"}},
 		"by an older word":                      {6, 11, []store.Record{b, a}, []store.Presence{worker("b")}, []string{"12:05 past a", "a had", "b higherPriority?"}},
 		"unknown of an older slot": {

@@ -33,8 +33,8 @@ type Verdict struct {
 	Term *history.Entry
 	// Silent is when a lease that the worker had before the slot ended without a word; zero if it was seen since, or had none.
 	Silent time.Time
-	// Before says, for SamePriority, that the worker that had the slot had the one before, too, and OwnBefore that this worker had
-	// that, so that by default its turn came first.
+	// Before says, for SamePriority, that the worker that had the slot had the one before, too, and this one didn't; OwnBefore that
+	// this worker had that, and the other didn't, so that by default its turn came first.
 	Before, OwnBefore bool
 }
 
@@ -129,10 +129,10 @@ func (c *candidate) absent(v *Verdict) bool {
 		return v.settle(NotStarted, true, "")
 	case c.due.Before(slot.Start) && c.due.Before(c.Now):
 		return v.settle(Absent, true, "")
+	case !v.Silent.IsZero() && !c.about && (c.e.Skipped == nil || v.Silent.Before(slot.Start)):
+		return v.settle(Absent, true, "")
 	case c.e.Skipped != nil:
 		return v.settle(StillRunning, true, "")
-	case !v.Silent.IsZero() && !c.about:
-		return v.settle(Absent, true, "")
 	}
 	return false
 }
@@ -202,13 +202,23 @@ func (c *candidate) lost(v *Verdict) bool {
 		return v.settle(SteppedBack, true, "")
 	}
 	v.Reason, v.Certain = c.byPriority(winner.Priority), c.about || c.fresh(c.Presence)
-	if v.Reason == SamePriority && c.before != nil {
-		v.Before, v.OwnBefore = sameHolder(c.before.Record, winner), isOf(c.before.Record, c.Presence) && !c.before.Silent()
+	if v.Reason == SamePriority {
+		its := c.hadBefore(func(e history.Entry) bool { return sameHolder(e.Record, winner) })
+		own := c.hadBefore(func(e history.Entry) bool { return isOf(e.Record, c.Presence) && !e.Silent() })
+		v.Before, v.OwnBefore = its && !own, own && !its // Each that had an attempt there has the first turn.
 	}
 	if !v.Certain && v.Reason != HigherPriority {
 		v.Reason = Unknown // By what it says now it would have got it.
 	}
 	return true
+}
+
+// hadBefore reports that a term of the newest slot before is one of these.
+func (x *asked) hadBefore(is func(history.Entry) bool) bool {
+	return x.before != nil && slices.ContainsFunc(x.rows, func(e history.Entry) bool {
+		had := e.Record.Kind == store.KindGrant && e.State != history.Poison && e.State != history.Skipped
+		return had && e.Slot == x.before.Slot && is(e)
+	})
 }
 
 // byPriority is why the worker lost the slot, by its priority and that of the winner.
