@@ -87,5 +87,10 @@ func holds(r store.Record, p store.Presence) bool {
 	if r.Claim == "" || r.Group != p.Group {
 		return false
 	}
-	return r.Group != "" || r.InstanceID == p.InstanceID && r.Worker.Host == p.Host && r.Worker.PID == p.PID
+	return r.Group != "" || isBy(r, p)
+}
+
+// isBy reports that a record is a worker's own, by names, host and process.
+func isBy(r store.Record, p store.Presence) bool {
+	return r.InstanceID == p.InstanceID && r.Worker.Host == p.Host && r.Worker.PID == p.PID
 }

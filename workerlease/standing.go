@@ -38,6 +38,7 @@ func (s Standing) There() bool { return s != Gone && s != Left }
 // StandingOf is the standing of a worker at a store time, by its presence and by what history.Read makes at that time of the
 // newest records of its worker type.
 func StandingOf(p store.Presence, entries []history.Entry, now time.Time) Standing {
+	p = heard(p, entries)
 	switch {
 	case p.Phase == store.PhaseStopped:
 		return Left
@@ -55,6 +56,17 @@ func StandingOf(p store.Presence, entries []history.Entry, now time.Time) Standi
 		return Standing(p.Phase)
 	}
 	return Standing(strconv.Quote(string(p.Phase))) // It is of another version or program, which may call it "holds".
+}
+
+// heard is a presence as of the newest record of its worker, if that is newer: when the store is back after an outage, a worker may
+// work for a while before it renews its presence.
+func heard(p store.Presence, entries []history.Entry) store.Presence {
+	for _, e := range entries {
+		if later := e.Written.Sub(p.Seen); later > 0 && isBy(e.Record, p) {
+			p.Seen, p.Next = e.Written, p.Next.Add(later)
+		}
+	}
+	return p
 }
 
 // holdsAt reports that the lease at a time is a worker's or its group's, as far as names, host and process tell.

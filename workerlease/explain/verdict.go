@@ -69,6 +69,9 @@ func (x *asked) judge(p store.Presence) Verdict {
 	}
 	v.Silent = x.silent(p)
 	c := x.candidate(p)
+	if x.e.When != Past && v.Standing.There() {
+		c.due = x.Now // The ledger may show it where the roster doesn't.
+	}
 	for _, look := range []func(*Verdict) bool{c.absent, c.says, c.kept, c.unheld, c.lost} {
 		if look(&v) {
 			break

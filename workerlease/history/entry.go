@@ -67,6 +67,9 @@ type Entry struct {
 	// Seq of the newest extension; 0 if it never was.
 	Extensions int
 	NewestSeq  int64
+	// Written is when its worker, or the one that claimed for its group, is known to have written of it last: that it has the lease,
+	// gives back the rest, or what came of the work. It is zero if its records don't say.
+	Written time.Time
 	// Attempt is how many times the slot had been begun by then, this term included; 0
 	// if the worker doesn't count attempts.
 	Attempt int
@@ -166,6 +169,13 @@ func (e Entry) Overran(at time.Time) time.Duration {
 		}
 	}
 	return max(0, until.Sub(e.Slot.End))
+}
+
+// write takes in a record of its term, which another of its group may have written.
+func (e *Entry) write(r store.Record) {
+	if r.InstanceID == e.Record.InstanceID && r.Worker == e.Record.Worker && r.ReadAt.After(e.Written) {
+		e.Written = r.ReadAt
+	}
 }
 
 // ofRecord is the entry of a record.

@@ -249,12 +249,12 @@ func TestTheStructuredFieldsSayWhatTheNoteDoes(t *testing.T) {
 	want := []history.Entry{
 		{
 			Slot: slots.Slot{Start: recordtest.Noon, End: recordtest.Minutes(5)}, State: history.Expired, Count: 1, Record: a,
-			Window: slots.Slot{Start: recordtest.Noon, End: recordtest.Minutes(1)}, Attempt: 1, Claimed: -9234 * time.Millisecond, ClaimKnown: true, Cause: store.WorkerDied,
+			Window: slots.Slot{Start: recordtest.Noon, End: recordtest.Minutes(1)}, Attempt: 1, Claimed: -9234 * time.Millisecond, ClaimKnown: true, Cause: store.WorkerDied, Written: a.ReadAt,
 		},
 		{
 			Slot: slots.Slot{Start: recordtest.Noon, End: recordtest.Minutes(5)}, State: history.Done, Count: 1, Record: b,
 			Window: slots.Slot{Start: recordtest.Minutes(1.5), End: recordtest.Minutes(4)}, Extensions: 1, NewestSeq: 3,
-			Attempt: 2, Takeover: true, Claimed: -9234 * time.Millisecond, ClaimKnown: true, DoneAt: recordtest.Minutes(3.5),
+			Attempt: 2, Takeover: true, Claimed: -9234 * time.Millisecond, ClaimKnown: true, DoneAt: recordtest.Minutes(3.5), Written: b.ReadAt,
 		},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

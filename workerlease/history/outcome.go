@@ -28,6 +28,9 @@ func (h *reader) outcome(r store.Record) (attached bool) {
 		return true // While the store stood still, another worker took it for dead.
 	}
 	e.Outcome, e.OutcomeKnown, e.Cause = o, true, o.Cause
+	if o.Cause != store.WorkerDied && o.InstanceID == e.Record.InstanceID && o.Ended.After(e.Written) {
+		e.Written = o.Ended
+	}
 	return true
 }
 

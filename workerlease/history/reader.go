@@ -31,7 +31,7 @@ type reader struct {
 // grant adds the entry of a term that begins in a slot.
 func (h *reader) grant(r store.Record) {
 	e := ofRecord(r, "")
-	e.Attempt = r.Attempt
+	e.Attempt, e.Written = r.Attempt, r.ReadAt
 	if r.Triggered() {
 		e.Order = triggerOf(r)
 	}
@@ -92,6 +92,7 @@ func (h *reader) extend(r store.Record) bool {
 	}
 	e.Window.End, e.NewestSeq = r.WindowEnd, r.Seq
 	e.Extensions++
+	e.write(r)
 	if e.State != Done {
 		e.judge(h.now)
 	}
@@ -111,6 +112,7 @@ func (h *reader) release(r store.Record) {
 		if e.Record.Claim != r.Claim || !r.WindowStart.Before(e.Window.End) && !unbegun {
 			return
 		}
+		e.write(r)
 		if e.ReleasedAt, e.Unbegun = r.WindowStart, unbegun; e.Cause == store.WorkerDied {
 			e.Outcome, e.OutcomeKnown, e.Cause = store.Outcome{}, false, ""
 		}

@@ -214,6 +214,16 @@ func TestStandingsOfWorkers(t *testing.T) {
 	job.Attempt = 1
 	whole := recordtest.Grant(1, 0, "a")
 	done := recordtest.Done(job, 2, job.SlotEnd, minutes(0.5))
+	read := func(r store.Record, at float64) store.Record { r.ReadAt = minutes(at); return r }
+	next := read(recordtest.Grant(3, 1, "a"), 4.9)
+	next.Attempt, next.Done, next.DoneUntil = 1, done.Done, done.DoneUntil
+	nextDone := read(recordtest.Done(next, 4, next.SlotEnd, minutes(6)), 6)
+	nextDone.Metadata = recordtest.Outcome(next, minutes(6), store.Succeeded).Metadata()
+	byOther := read(recordtest.Done(next, 4, next.SlotEnd, minutes(6)), 6) // while next is the head
+	byOther.DoneUntil, byOther.Done, byOther.Metadata = next.DoneUntil, next.Done, ""
+	byOther.Kind = store.KindOrder
+	longer := recordtest.Part(1, recordtest.Grant(1, 0, "a"), 0, 3)
+	free := read(recordtest.Release(longer, 2, minutes(2.5)), 2.5)
 	presence := store.Presence{WorkerType: "export", ID: "a", InstanceID: "a", Host: "host", PID: 1, Phase: store.PhaseHolder, Seen: minutes(0.8), Next: minutes(2)}
 	for name, c := range map[string]struct {
 		records []store.Record
@@ -228,6 +238,12 @@ func TestStandingsOfWorkers(t *testing.T) {
 		"its slot is over":                     {[]store.Record{whole}, func(p *store.Presence) { p.Seen, p.Next = minutes(4.9), minutes(6) }, 5.4, workerlease.Contends},
 		"its job is done, and its lease isn't": {[]store.Record{job, done}, nil, 0.9, workerlease.Contends},
 		"it was not seen for long":             {[]store.Record{whole}, nil, 2.2, workerlease.Gone},
+		"it has claimed since":                 {[]store.Record{job, done, next}, nil, 5.9, workerlease.Holds},
+		"it is done since":                     {[]store.Record{job, done, next, nextDone}, nil, 7.1, workerlease.Contends},
+		"an operator has written since":        {[]store.Record{job, done, next, byOther}, nil, 7.1, workerlease.Gone},
+		"it has extended its lease since":      {[]store.Record{longer, read(recordtest.Part(2, longer, 3, 5), 2)}, nil, 2.9, workerlease.Holds},
+		"it has released since":                {[]store.Record{longer, free}, nil, 3.6, workerlease.Contends},
+		"it has claimed long ago":              {[]store.Record{job, done, next, nextDone}, nil, 9, workerlease.Gone},
 		"another process of that name":         {[]store.Record{part}, func(p *store.Presence) { p.PID = 2 }, 1.4, workerlease.Contends},
 		"it has stopped":                       {[]store.Record{part}, func(p *store.Presence) { p.Phase = store.PhaseStopped }, 0.9, workerlease.Left},
 	} {
