@@ -66,6 +66,8 @@ type Explanation struct {
 	Orders []store.Order
 	// InForce are those in force at At. One that came after the slot was decided may be why nobody had the rest of it.
 	InForce []store.Order
+	// Asked are those by which operators asked who had the slot to release it.
+	Asked []store.Order
 	// Workers are all that are known: those of the roster, and those that had the slot without
 	// being in it, by InstanceID.
 	Workers []Verdict

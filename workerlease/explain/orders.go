@@ -5,9 +5,11 @@ import (
 	"time"
 
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/workerlease/history"
 )
 
-// findOrders finds the orders that were in force when the slot was decided, and those in force at the time that is asked about.
+// findOrders finds the orders that were in force when the slot was decided, those in force at the time that is asked about, and those
+// that were about who had the slot.
 func (x *asked) findOrders() {
 	from, to := x.decided(), x.decided()
 	switch {
@@ -21,6 +23,12 @@ func (x *asked) findOrders() {
 		}
 	}
 	x.e.Orders, x.e.InForce = x.ordersWithin(from, to), x.ordersWithin(x.At, x.At)
+	for _, o := range x.ordersWithin(time.Time{}, x.Now) {
+		of := func(t history.Entry) bool { return o.Target == t.Record.Claim && o.At.Before(t.Window.End) }
+		if o.Kind == store.OrderRelease && slices.ContainsFunc(x.e.Terms, of) {
+			x.e.Asked = append(x.e.Asked, o)
+		}
+	}
 }
 
 // ordersWithin are the orders that were in force at some time between two, up to when they were. They are in every record

@@ -3,7 +3,6 @@ package inspect
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/slotlease/slotlease/store"
@@ -11,7 +10,7 @@ import (
 	"github.com/slotlease/slotlease/workerlease/history"
 )
 
-// ordered says which orders kept workers from claiming, or ended a lease.
+// ordered says which orders kept workers from claiming.
 func (a answer) ordered() (lines []string) {
 	for _, o := range a.InForce {
 		switch o.Kind {
@@ -19,15 +18,21 @@ func (a answer) ordered() (lines []string) {
 			lines = append(lines, fmt.Sprintf("The worker type %s %s.", a.isBy(o), a.order(o)))
 		case store.OrderDrain:
 			lines = append(lines, a.drained(o))
-		case store.OrderRelease:
-			if of := func(t history.Entry) bool { return t.Record.Claim == o.Target }; slices.ContainsFunc(a.Terms, of) {
-				text := fmt.Sprintf("%s asked its holder at %s to release it", cmp.Or(o.By, "An operator"), a.second(o.At))
-				lines = append(lines, strings.TrimSuffix(text+": "+o.Why, ": ")+".")
-			}
-		case store.OrderPrefer, store.OrderTrigger: // These keep nobody from claiming.
+		case store.OrderRelease, store.OrderPrefer, store.OrderTrigger: // These keep nobody from claiming.
 		}
 	}
 	return lines
+}
+
+// asked says who asked the holder of a term to release it.
+func (a answer) asked(t history.Entry) (text string) {
+	for _, o := range a.Asked {
+		if o.Target == t.Record.Claim {
+			text += fmt.Sprintf(" %s asked for its release at %s", cmp.Or(o.By, "An operator"), a.second(o.At))
+			text = strings.TrimSuffix(text+": "+o.Why, ": ") + "."
+		}
+	}
+	return text
 }
 
 // isBy is the verb for what an order says: it may be over although the slot isn't.

@@ -120,6 +120,8 @@ func TestWhyNamesWhatKeepsWorkersFromClaiming(t *testing.T) {
 	if asked.Orders, err = store.FormatOrders([]store.Order{release}); err != nil {
 		t.Fatal(err)
 	}
+	rest := recordtest.Part(4, recordtest.Grant(4, 1, "worker-a"), 5.5, 10)
+	rest.Token = recordtest.Minutes(5.5).UnixMilli()
 	failed := recordtest.Grant(1, 1, "worker-b")
 	failed.Attempt = 1
 	released := recordtest.Release(failed, 2, recordtest.Minutes(5.2))
@@ -154,7 +156,13 @@ func TestWhyNamesWhatKeepsWorkersFromClaiming(t *testing.T) {
 		"asked to release": {
 			[]store.Record{recordtest.Grant(1, 1, "worker-b"), asked, leave(3, store.KindRelease)},
 			"",
-			[]string{"At 12:06:00Z nobody had it. ann asked its holder at 12:05:06Z to release it: stuck."},
+			[]string{"with priority 0. It claimed it 9.2s before it began. ann asked for its release at 12:05:06Z: stuck. It gave back the rest at 12:05:30Z. At 12:06:00Z nobody had it."},
+			"No worker",
+		},
+		"and another takes over": {
+			[]store.Record{recordtest.Grant(1, 1, "worker-b"), asked, leave(3, store.KindRelease), rest},
+			"",
+			[]string{"ann asked for its release at 12:05:06Z: stuck. It gave back the rest at 12:05:30Z. Then worker-a has it, with priority 0."},
 			"No worker",
 		},
 		"given up": {

@@ -213,7 +213,7 @@ func (a answer) term(t history.Entry, first bool) string {
 	if ours, differs := history.OtherSlot(t.Record); differs {
 		text += fmt.Sprintf(" By the tz database of this program, its schedule, %q, has the slot from %s to %s: the releases of the two differ.", t.Record.Schedule, a.clock(ours.Start), a.clock(ours.End))
 	}
-	return text + a.ending(t)
+	return text + a.asked(t) + a.ending(t)
 }
 
 // ending says how a lease ended, and what came of the work.
