@@ -248,6 +248,24 @@ func TestALeaderThatFailsAloneLeadsAgainAndWaitsLongerEachTime(t *testing.T) {
 	}
 }
 
+// It has gone on over a boundary each time, and never through a slot.
+func TestALeaderThatFailsAfterABoundaryEachTimeStepsBack(t *testing.T) {
+	for _, takes := range []time.Duration{8 * time.Second, 12 * time.Second, 16 * time.Second} {
+		bubble(t, takes.String(), func(t *testing.T) {
+			o := slotted("bad", 0, 20*time.Second, 4*time.Second)
+			o.Continuous = true
+			w := runs(t, memory.New(memory.Options{}), o, func(ctx context.Context, _ workerlease.Lease) error {
+				_ = waits(ctx, 20*time.Second-time.Since(t0)%(20*time.Second)+takes)
+				return errWork
+			})
+			at(4 * time.Minute)
+			if told := observed[event.SteppedBack](w.worker); len(told) == 0 || told[0].Failures != 3 {
+				t.Errorf("events %+v, want that it steps back after three slots", told)
+			}
+		})
+	}
+}
+
 func TestALeaderThatFailsLeavesTheRestToAnotherThatIsThere(t *testing.T) {
 	for _, how := range []string{"fails", "panics", "hangs"} {
 		bubble(t, how, func(t *testing.T) {

@@ -237,7 +237,7 @@ func (x *step) expire(why Reason) {
 	case why == Ineligible, why == TimedOut:
 		x.troubled(x.inSlot(h.Held), why)
 	case x.s.Trouble.failed(h.Held.Slot):
-	case why == WindowEnded && !x.m.Once, x.s.Trouble.Began.Before(h.Held.Slot.Start):
+	case why == WindowEnded && !x.m.Once, x.lasted(h.Held.Slot):
 		x.works() // To the end of its slot, or through a slot at least.
 	}
 	h.leave()

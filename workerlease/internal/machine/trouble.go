@@ -34,8 +34,8 @@ func (x *step) troubled(slot slots.Slot, why Reason) {
 			lost++
 		}
 	}
-	if t.Began.Before(worked.Start) {
-		t.Slots, t.Worked = 0, true // It has gone on through a slot at least.
+	if x.lasted(worked) {
+		t.Slots, t.Worked = 0, true
 	}
 	if t.Slots > 0 && t.Slot.Equal(slot.Start) {
 		t.Times++
@@ -112,6 +112,11 @@ func (m *Machine) skip(slot slots.Slot, count int) time.Time {
 		next = m.Schedule.Next(next.Start)
 	}
 	return next.Start
+}
+
+// lasted reports that code which is no job has gone on through a slot at least, from the end of the one in which it began.
+func (f facts) lasted(slot slots.Slot) bool {
+	return !f.m.Once && f.m.Schedule.Next(f.s.Trouble.Began).Start.Before(slot.Start)
 }
 
 // works notes that the code of a slot worked.
