@@ -169,6 +169,9 @@ func TestWhatBecomesOfEachSlotIsToldOnce(t *testing.T) {
 			s.starts()
 			c.happens(s)
 			at(9*m + 30*sec)
+			if lost := observed[event.Lost](s.workers[0]); len(s.workers) == 1 && len(lost) > 0 {
+				t.Errorf("the only worker says that it has lost %+v", lost)
+			}
 			ran := s.j.ran()
 			for slot := m; slot < 9*m; slot += m {
 				told, want := s.told(slot), c.want[slot]

@@ -287,7 +287,13 @@ func (x *step) lose(head store.Record) {
 		x.next()
 	}
 	x.rival(slot, head)
-	if !stoodBy && !s.Hold.knows(head.Claim) {
+	x.lost(slot, head, stoodBy)
+}
+
+// lost reports a slot that another worker has, once. A trigger's run may be this worker's own.
+func (x *step) lost(slot slots.Slot, head store.Record, stoodBy bool) {
+	own := x.s.Hold.knows(head.Claim) || !x.m.Single && head.Triggered() && head.InstanceID == x.m.InstanceID
+	if !stoodBy && !own {
 		x.note(Note{What: Lost, Slot: slot, Record: head})
 	}
 }

@@ -54,9 +54,7 @@ func (x *step) startsTooLate(head store.Record, below []store.Record) {
 			x.next()
 		}
 		x.rival(slot, head)
-		if !stoodBy && !s.Hold.knows(head.Claim) {
-			x.note(Note{What: Lost, Slot: slot, Record: head})
-		}
+		x.lost(slot, head, stoodBy)
 		return
 	}
 	x.tellDead(x.dead(head, below))
