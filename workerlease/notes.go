@@ -119,7 +119,8 @@ func (w *WorkerLease) aboutLease(n machine.Note) event.Event {
 		if n.Why == machine.WindowEnded {
 			w.noteLapse(ended)
 		}
-		return event.Expired{Worker: me, Lease: ended.plain(), Why: reason(n.Why)}
+		early := n.Why == machine.WindowEnded && ended.Expiry.Before(ended.Slot.End)
+		return event.Expired{Worker: me, Lease: ended.plain(), Why: reason(n.Why), Early: early}
 	case machine.Missed:
 		missed := w.between(n.Slot.Start, n.Until)
 		if w.main == nil {

@@ -21,6 +21,16 @@ import (
 	"github.com/slotlease/slotlease/workerlease/event"
 )
 
+// early is how many leases have ended before their slots.
+func early(w *worker) (n int) {
+	for _, e := range observed[event.Expired](w) {
+		if e.Early {
+			n++
+		}
+	}
+	return n
+}
+
 // electing is a store that takes no appends in some time, as while its servers elect a primary;
 // if dark, it answers nothing.
 func electing(t *testing.T, from, length time.Duration, dark bool) *faultstore.Ledger {
@@ -65,6 +75,9 @@ func TestALeaseThatLapsesInAnElectionIsToldWithWhatWouldHaveHeldIt(t *testing.T)
 				e := observed[event.Lapsed](w)
 				if len(e) != 1 || !w.reported(e[0].Err) {
 					t.Fatalf("Lapsed = %+v, want it once, and reported to Error", e)
+				}
+				if n := early(w); (n == 1) != (c.o.FailoverWithin > 0) {
+					t.Errorf("%d leases ended before their slots", n)
 				}
 				if got := e[0].Outage; got < c.length-6*time.Second || got > c.length+6*time.Second {
 					t.Errorf("Lapsed after an outage of about %v, want %v", got, c.length)
@@ -119,6 +132,9 @@ func TestALeaseThatEndsForOtherReasonsIsNoLapse(t *testing.T) {
 			at(5 * time.Minute)
 			if e := observed[event.Lapsed](w); len(e) != 0 {
 				t.Errorf("Lapsed = %v, want none", e[0].Err)
+			}
+			if n := early(w); n > 0 && c.fault.Err != store.ErrDenied {
+				t.Errorf("%d leases ended before their slots", n)
 			}
 			if len(w.starts()) == 0 {
 				t.Error("no lease at all")

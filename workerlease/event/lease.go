@@ -72,11 +72,13 @@ type (
 		Lease Lease
 		Seq   int64
 	}
-	// Expired: the lease's context has ended, and LeaseExpired is being called.
+	// Expired: the lease's context has ended, and LeaseExpired is being called. Early says that its window has ended before its slot:
+	// it could not be extended in time.
 	Expired struct {
 		Worker
 		Lease Lease
 		Why   Reason
+		Early bool
 	}
 	// Returned: all code under the lease has returned: the callbacks or the task, and what
 	// RunIfHeld has called. It comes after Expired, and after what that code had to report.
@@ -215,7 +217,11 @@ func (e Extended) line() line {
 }
 
 func (e Expired) line() line {
-	return line{slog.LevelInfo, "lease expired", attrs{
+	level := slog.LevelInfo
+	if e.Early {
+		level = slog.LevelWarn
+	}
+	return line{level, "lease expired", attrs{
 		{"slot", e.Lease.Slot}, {"token", e.Lease.Token}, {"why", string(e.Why)},
 	}}
 }

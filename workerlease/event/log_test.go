@@ -172,13 +172,23 @@ func eventTypes(t *testing.T) (names []string) {
 	return names
 }
 
-// One slot that is skipped may be a run that took long. The next one is a job that its slots are too short for.
-func TestASlotThatIsSkippedAgainIsAWarning(t *testing.T) {
-	for row, want := range map[int]string{1: "", 2: "slot skipped", 3: "slot skipped"} {
+// One slot that is skipped may be a run that took long; the next one is a job that its slots are too short for. A lease ends with its
+// slot; before that, the store took no extension, or its worker stood still.
+func TestWhatIsNotUsualIsAWarning(t *testing.T) {
+	for _, c := range []struct {
+		event event.Event
+		want  string
+	}{
+		{event.Skipped{Row: 1}, ""},
+		{event.Skipped{Row: 2}, "slot skipped"},
+		{event.Skipped{Row: 3}, "slot skipped"},
+		{event.Expired{}, ""},
+		{event.Expired{Early: true}, "lease expired"},
+	} {
 		var out strings.Builder
-		event.LogTo(slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelWarn}))).Observe(event.Skipped{Row: row})
-		if got := out.String(); !strings.Contains(got, want) || want == "" && got != "" {
-			t.Errorf("the %d. slot in a row that is skipped: %q, want %q", row, got, want)
+		event.LogTo(slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelWarn}))).Observe(c.event)
+		if got := out.String(); !strings.Contains(got, c.want) || c.want == "" && got != "" {
+			t.Errorf("%+v: %q, want %q", c.event, got, c.want)
 		}
 	}
 }

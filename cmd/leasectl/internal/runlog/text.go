@@ -59,6 +59,9 @@ func (l *Log) ofSlot(e event.Event) string {
 	case event.Panic:
 		return fmt.Sprintf("internal error: %v", e.Err)
 	case event.Expired:
+		if e.Early {
+			return fmt.Sprintf("ended: not extended before %s", display.Clock(e.Lease.Expiry))
+		}
 		return fmt.Sprintf("ended: %s", e.Why)
 	case event.Missed:
 		return fmt.Sprintf("missed: %s", e.Why)
