@@ -190,6 +190,7 @@ func (w *WorkerLease) allocate(t machine.Term) machine.Event {
 		defer ctx.once.Do(ctx.waiting)
 		defer close(h.returned)
 		inside := h.lapsed() == 0 && (!w.machine.Rules.Look(machine.AtStart) || h.inside(w.reading()))
+		inside = inside && (w.begins == nil || w.begins())
 		begins <- inside
 		if !inside {
 			return

@@ -154,7 +154,7 @@ func TryClaim(ctx context.Context, ledger store.Ledger, o Options) (*Claim, erro
 func (c *Client) TryClaim(ctx context.Context, o Options) (*Claim, error) {
 	t := &try{got: make(chan *Claim, 1), lost: make(chan error, 1)}
 	l := launch{what: "try to claim", until: ctx, prepare: func(w *WorkerLease) {
-		t.w, w.listen = w, t.observe
+		t.w, w.listen, w.begins = w, t.observe, t.begins
 		w.machine.Single, w.machine.Joins = true, true
 		if o.job().StartWithin == 0 {
 			w.machine.StartWithin = 0 // Its caller says when.
@@ -173,7 +173,7 @@ func (c *Client) TryClaim(ctx context.Context, o Options) (*Claim, error) {
 		return claim.begun(), nil
 	case why = <-t.lost:
 	case <-ctx.Done():
-		t.once.Do(func() { t.lost <- context.Cause(ctx) })
+		t.lose(context.Cause(ctx))
 		select {
 		case claim := <-t.got: // Its attempt counts: so the caller has it.
 			return claim.begun(), nil
@@ -208,8 +208,26 @@ type try struct {
 	w    *WorkerLease
 	got  chan *Claim
 	lost chan error
-	once sync.Once
 	done atomic.Bool // the slot is known to be done
+	// outcome is tryBegins or tryLost, whichever came first.
+	outcome atomic.Int32
+	once    sync.Once
+}
+
+const (
+	tryBegins int32 = iota + 1
+	tryLost
+)
+
+// begins reports that there is a caller that gets the claim. Else it is no attempt.
+func (t *try) begins() bool {
+	return t.outcome.CompareAndSwap(0, tryBegins) || t.outcome.Load() == tryBegins
+}
+
+func (t *try) lose(why error) {
+	if t.outcome.CompareAndSwap(0, tryLost) {
+		t.lost <- why
+	}
 }
 
 func (t *try) allocated(ctx context.Context, l Lease) {
@@ -222,7 +240,7 @@ func (t *try) observe(e event.Event) {
 		t.done.Store(true)
 	}
 	if why, lost := notClaimed(e); lost {
-		t.once.Do(func() { t.lost <- &why })
+		t.lose(&why)
 	}
 }
 

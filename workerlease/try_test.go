@@ -323,7 +323,10 @@ func TestAClaimThatComesWhenNobodyWaitsAnyMoreIsNoAttempt(t *testing.T) {
 			bubble(t, fmt.Sprintf("%T %d", last, i), func(t *testing.T) {
 				ledger := memory.New(memory.Options{})
 				ctx, cancel := context.WithCancel(t.Context())
+				missed := false
 				client := workerlease.NewClient(ledger.Handle(), workerlease.ClientOptions{Observer: event.ObserverFunc(func(e event.Event) {
+					_, is := e.(event.Missed)
+					missed = missed || is
 					if fmt.Sprintf("%T", e) == fmt.Sprintf("%T", last) {
 						cancel()
 					}
@@ -334,6 +337,9 @@ func TestAClaimThatComesWhenNobodyWaitsAnyMoreIsNoAttempt(t *testing.T) {
 				claim, err := client.TryClaim(ctx, o)
 				synctest.Wait()
 				head := newest(t, ledger)
+				if missed {
+					t.Error("it says that the slot is missed")
+				}
 				switch {
 				case claim != nil:
 					must(t, claim.Complete(t.Context()))

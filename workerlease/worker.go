@@ -24,6 +24,7 @@ type WorkerLease struct {
 	base      context.Context // the values of StartLeasing's context, without its end
 	unhook    func() bool
 	listen    func(event.Event) // besides the observer; may be nil
+	begins    func() bool       // whether anybody waits for the lease that is about to begin; may be nil
 	task      Task              // of Run and StartTask; else nil
 	main      *WorkerLease      // for which it claims the run of a trigger; nil: for nobody
 

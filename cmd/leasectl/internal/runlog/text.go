@@ -31,6 +31,14 @@ func (l *Log) text(e event.Event) string {
 	return slotText(about) + ": " + text
 }
 
+// expired is how a lease has ended.
+func expired(e event.Expired) string {
+	if e.Early {
+		return "ended: not extended before " + display.Clock(e.Lease.Expiry)
+	}
+	return fmt.Sprintf("ended: %s", e.Why)
+}
+
 // ofSlot is what happened in a slot.
 func (l *Log) ofSlot(e event.Event) string {
 	switch e := e.(type) {
@@ -59,10 +67,7 @@ func (l *Log) ofSlot(e event.Event) string {
 	case event.Panic:
 		return fmt.Sprintf("internal error: %v", e.Err)
 	case event.Expired:
-		if e.Early {
-			return fmt.Sprintf("ended: not extended before %s", display.Clock(e.Lease.Expiry))
-		}
-		return fmt.Sprintf("ended: %s", e.Why)
+		return expired(e)
 	case event.Missed:
 		return fmt.Sprintf("missed: %s", e.Why)
 	case event.Released:
