@@ -49,14 +49,19 @@ func TestAsProcess1ItPassesSignalsOnAndReapsTheOrphansOfOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.await("heard")
-	// 20 that end soon, and one that stays, in the container, and their parent is gone.
-	const leave = `for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do setsid sleep 0.2 & done; setsid sleep 1000 &`
-	enter := exec.Command("nsenter", "--target", strconv.Itoa(leasectl[0]), "--pid", "--mount", "--", "sh", "-c", leave)
+	// 20 that end when they may, and one that stays, in the container, and their parent is gone.
+	const leave = `for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do setsid sh -c 'while [ -e "$0" ]; do sleep 0.05; done' "$0" & done; setsid sleep 1000 &`
+	may := filepath.Join(t.TempDir(), "wait")
+	if err := os.WriteFile(may, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	enter := exec.Command("nsenter", "--target", strconv.Itoa(leasectl[0]), "--pid", "--mount", "--", "sh", "-c", leave, may)
 	if err := enter.Run(); err != nil { // Its output would have to end: what stays has it open.
 		t.Fatalf("nsenter: %v", err)
 	}
-	if n := len(childrenOf(t, leasectl[0])); n < 3 {
-		t.Errorf("leasectl has %d children, want the orphans of others among them", n)
+	procs.Eventually(t, "the orphans of others are its children", func() bool { return len(childrenOf(t, leasectl[0])) == 22 })
+	if err := os.Remove(may); err != nil {
+		t.Fatal(err)
 	}
 	procs.Eventually(t, "all that ended are reaped", func() bool {
 		return len(childrenOf(t, leasectl[0])) == 2 // the guard, and the one that stays

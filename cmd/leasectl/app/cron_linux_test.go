@@ -51,6 +51,7 @@ func pids(p *process, job string) (all []string) {
 
 // A job that hangs and forks, one that floods its output, and one that fails harm no other: that one is done in each slot.
 func TestAJobHarmsNoOther(t *testing.T) {
+	brief(t)
 	t.Parallel()
 	l, storeArg := newLedger(t)
 	p, _ := startCron(t, storeArg, nil, `jobs:

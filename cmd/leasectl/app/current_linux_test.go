@@ -203,6 +203,9 @@ func TestWhoComesAfterOneThatWasKilledWhileItRanOnce(t *testing.T) {
 		"a job":                      {[]string{"--once-per-slot", "--failover-within", "3s"}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if len(test.flags) > 0 {
+				brief(t)
+			}
 			t.Parallel()
 			l, storeArg := newLedger(t)
 			first := startCurrent(t, storeArg, "a", test.flags, "sh", "-c", family)

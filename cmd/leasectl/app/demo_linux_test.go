@@ -12,7 +12,6 @@ import (
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/testutil/procs"
-	"github.com/slotlease/slotlease/internal/race"
 	"github.com/slotlease/slotlease/internal/suites"
 )
 
@@ -87,8 +86,8 @@ func TestADemoThatIsEndedLeavesNothingBehind(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if race.Enabled && test.moment == firstSlot {
-				t.Skip("with the race detector, starting a command takes longer than a slot of a second, beside other tests")
+			if test.moment == firstSlot {
+				brief(t)
 			}
 			p := start(t, "demo", "--interval", "1s")
 			p.awaitMatch(test.moment)
@@ -102,6 +101,7 @@ func TestADemoThatIsEndedLeavesNothingBehind(t *testing.T) {
 }
 
 func TestADemoThatIsKilledLeavesNoProcesses(t *testing.T) {
+	brief(t)
 	t.Parallel()
 	p := start(t, "demo", "--interval", "1s")
 	p.awaitMatch(firstSlot)
@@ -111,6 +111,7 @@ func TestADemoThatIsKilledLeavesNoProcesses(t *testing.T) {
 }
 
 func TestAKeptDemoCanBeInspected(t *testing.T) {
+	brief(t)
 	t.Parallel()
 	p := start(t, "demo", "--interval", "1s", "--keep")
 	holder := p.awaitMatch(firstSlot)[1]

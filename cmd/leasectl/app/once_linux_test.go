@@ -13,7 +13,6 @@ import (
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/inspect"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/testutil/procs"
-	"github.com/slotlease/slotlease/internal/race"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease/history"
 	"github.com/slotlease/slotlease/workerlease/verify"
@@ -159,9 +158,7 @@ func TestAJobThatIsStoppedIsDoneOrLeftToOthers(t *testing.T) {
 }
 
 func TestAMissedSlotIsMadeUpForInTheNext(t *testing.T) {
-	if race.Enabled {
-		t.Skip("with the race detector, a lease of a second and a half is over before its command runs, beside other tests")
-	}
+	brief(t)
 	t.Parallel()
 	l, storeArg := newLedger(t)
 	file := filepath.Join(t.TempDir(), "runs")
