@@ -181,7 +181,7 @@ func (w *world) jobs() {
 	for _, name := range []string{"anna@vm-1", "bert@vm-2"} {
 		w.work(job("report.done", name, workerlease.Job{}), 0, always, 0, w.ledger, takes(4*time.Minute, "made 12 pages\n", nil))
 		w.work(job("report.fails", name, workerlease.Job{MaxAttempts: 2}), 0, always, 0, w.ledger, takes(time.Minute, "disk /var is full\n", exit(3)))
-		w.work(job("report.cut", name, workerlease.Job{MaxAttempts: 1, Overrun: workerlease.Stop, Timeout: time.Hour}), 0, always, 0, w.ledger, takes(always, "", nil))
+		w.work(job("report.cut", name, workerlease.Job{MaxAttempts: 1, Overrun: workerlease.Stop}), 0, always, 0, w.ledger, takes(always, "", nil))
 		w.work(job("report.skips", name, workerlease.Job{}), 0, always, 0, w.ledger, takes(70*time.Minute, "", nil))
 		// Nobody was there for three hours of the night.
 		w.work(job("mail.missed", name, workerlease.Job{}), 0, length-8*time.Hour, 0, w.ledger, takes(time.Minute, "", nil))
