@@ -187,18 +187,18 @@ func setByClient(ctx context.Context, c *pgconn.PgConn) bool {
 	return len(result.Rows) > 0
 }
 
-// validate returns an error unless a server takes writes. Then the next host is tried. When another server is found than
-// the one before, the other hosts are asked whether they take writes, too.
+// validate returns an error unless a server takes writes, and its sessions the statements. Then the next host is tried.
 func (l *Ledger) validate(ctx context.Context, c *pgconn.PgConn) error {
-	a, err := l.validated(ctx, c)
+	a, err := l.takesWrites(ctx, c)
 	if err == nil && l.core.Lender != nil && a.isolation != "read committed" {
 		return unfitPool("default_transaction_isolation "+a.isolation, "leave it at read committed, or give URI: at another level a statement fails because of others")
 	}
 	return err
 }
 
-// validated is validate for a session in which no transaction is begun, as that of a listener.
-func (l *Ledger) validated(ctx context.Context, c *pgconn.PgConn) (answer, error) {
+// takesWrites returns an error unless a server does. When another one is found than the one before, the other hosts are asked,
+// too.
+func (l *Ledger) takesWrites(ctx context.Context, c *pgconn.PgConn) (answer, error) {
 	a, err := l.ask(ctx, c)
 	switch {
 	case err != nil:

@@ -170,7 +170,8 @@
 //
 // The statement that inserts a release, an override, or a kind that this version doesn't know, also notifies
 // (pg_notify); grants don't, because commits that notify wait for each other. [Ledger.Watch] listens on the connection of the
-// statements while that is idle; with the application's pool, on a connection of its own. If the notification fails, as when its queue is full, the append is made without.
+// statements while that is idle; with the application's pool, on a connection of its own. If the notification fails, as
+// when its queue is full, the append is made without.
 //
 // # Costs
 //

@@ -56,7 +56,7 @@ func (l *Ledger) listenBeside(ctx context.Context) error {
 				return err
 			}
 		}
-		_, err := l.validated(ctx, c)
+		_, err := l.takesWrites(ctx, c)
 		return err
 	}
 	c, err := pgconn.ConnectConfig(ctx, own)
