@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -211,7 +210,6 @@ type try struct {
 	done atomic.Bool // the slot is known to be done
 	// outcome is tryBegins or tryLost, whichever came first.
 	outcome atomic.Int32
-	once    sync.Once
 }
 
 const (
@@ -231,7 +229,10 @@ func (t *try) lose(why error) {
 }
 
 func (t *try) allocated(ctx context.Context, l Lease) {
-	t.once.Do(func() { t.got <- &Claim{Lease: l, ctx: ctx, w: t.w, try: t} })
+	select {
+	case t.got <- &Claim{Lease: l, ctx: ctx, w: t.w, try: t}:
+	default: // It has one already.
+	}
 }
 
 // observe gets the worker's events.

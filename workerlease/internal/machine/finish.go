@@ -26,7 +26,7 @@ func finishes(Term) bool { return true }
 // others began meanwhile, the newest that may not begin any more.
 func (f facts) doneBy(t Term) slots.Slot {
 	now := f.m.Schedule.At(f.at.Now.Mid())
-	if !f.runsOn(t) || t.Missed && f.m.CatchUp != CatchUpNone || !now.Start.After(t.Slot.Start) {
+	if !f.runsOn(t) || f.m.catchesUp(t) || !now.Start.After(t.Slot.Start) {
 		return t.Slot
 	}
 	if f.m.Rules.MayStart(f.at.Now.Earliest, f.m.startBy(now)) {
@@ -74,8 +74,11 @@ func (x *step) skipped() {
 
 // maySkip reports that work goes on into slots which can't begin for it. A trigger's run keeps none of its own schedule.
 func (m *Machine) maySkip(h *Hold) bool {
-	return m.Once && m.Finishes && m.Trigger.IsZero() && h.holding() && h.Held.endsLater() && (!h.Held.Missed || m.CatchUp == CatchUpNone)
+	return m.Once && m.Finishes && m.Trigger.IsZero() && h.holding() && h.Held.endsLater() && !m.catchesUp(h.Held)
 }
+
+// catchesUp reports that a term is for a slot that is run late, and that those after it may be, too.
+func (c *Config) catchesUp(t Term) bool { return t.Missed && c.CatchUp != CatchUpNone }
 
 // nextSkipped is the slot that work keeps from beginning next.
 func (m *Machine) nextSkipped(h *Hold) slots.Slot {

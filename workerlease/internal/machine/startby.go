@@ -107,7 +107,7 @@ func (x *step) unattended(head store.Record) {
 	slot := x.m.Schedule.At(later(s.Bid.Late, s.View.AwayTo))
 	begun := (c.claimed(slot) || s.View.Away != 0) && !x.m.Foreign(*c)
 	attended := head.SlotStart.After(slot.Start) && !head.Triggered() || s.View.Away == 0 && x.pausedAt(x.m.startBy(slot))
-	if !begun || attended || x.ranInto(head, slot) || x.m.IsDone(*c, slot) || c.attempt(slot) != 1 || x.mayBegin(slot) {
+	if !begun || attended || x.ranInto(head, slot) || x.m.IsDone(*c, slot) || c.attempt(slot) != 1 || !x.isTooLate(slot) {
 		return
 	}
 	if x.mayCome(TooLate) && !x.work(x.at.Now.Earliest).IsZero() {
@@ -116,13 +116,14 @@ func (x *step) unattended(head store.Record) {
 	x.tellMissed(x.m.Schedule.At(x.unbegun(head, slot.Start)), slot.End, cmp.Or(s.View.Away, Unattended))
 }
 
-// mayBegin reports that a slot may yet be begun for the first time, or was over when a trigger's run began.
-func (f facts) mayBegin(slot slots.Slot) bool {
+// isTooLate reports that a slot may not be begun for the first time any more. One that was over when a trigger's run began was
+// not missed.
+func (f facts) isTooLate(slot slots.Slot) bool {
 	by, last := f.startBy(slot), f.m.abandoned(slot)
 	if by.After(last) {
 		by = last
 	}
-	return f.m.Rules.Closes(f.s.View.Carried.Begun, slot) || f.m.Rules.MayStart(f.at.Now.Earliest, by)
+	return !f.m.Rules.Closes(f.s.View.Carried.Begun, slot) && !f.m.Rules.MayStart(f.at.Now.Earliest, by)
 }
 
 // ranInto reports that an earlier slot's work kept a slot from its beginning, and that its worker says what it skips for it.
