@@ -9,6 +9,7 @@ import (
 	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease/internal/machine"
+	"github.com/slotlease/slotlease/workerlease/internal/timeline"
 )
 
 // watcher takes a machine through its steps and checks what must hold whatever
@@ -34,6 +35,7 @@ type watcher struct {
 	released map[string]bool
 	probed   store.Record
 	notes    map[machine.What]int
+	forgot   machine.Moment // when it noticed last that a record is gone
 }
 
 func newWatcher(m machine.Machine, s machine.State) *watcher {
@@ -191,6 +193,9 @@ func (w *watcher) act(before machine.State, at machine.Moment, a machine.Action)
 		w.halted = true
 	case machine.Tell:
 		w.notes[a.Note.What]++
+		if a.Note.What == machine.Forgot && a.Note.Record.Seq != 0 {
+			w.forgot = at
+		}
 		if n := a.Note; n.What == machine.Claimed || n.What == machine.Joined {
 			c := before.Bid.Claim
 			if c.ID == "" || at.Local-c.Local > w.m.Rules.ClaimAge {
@@ -300,7 +305,8 @@ func (w *watcher) append(before machine.State, at machine.Moment, r store.Record
 	case store.KindDone, store.KindOutcome:
 		_, tells := r.Outcome()
 		if lost, is := r.Lost(); is && r.Kind == store.KindOutcome {
-			tells = lost.Seq != 0 && !lost.End.After(at.Now.Latest) // Not before its window is over.
+			// Not before its window is over: by the local clock, since the store's may have been put back since then.
+			tells = lost.Seq != 0 && at.Local >= w.forgot.Local+w.forgot.Now.Until(lost.End, timeline.Earliest)
 		}
 		switch {
 		case !r.WindowStart.Equal(head.WindowEnd), !r.WindowEnd.Equal(head.WindowEnd), r.Claim != head.Claim,

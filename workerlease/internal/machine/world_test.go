@@ -37,7 +37,7 @@ type world struct {
 	sighted map[int64]time.Time
 	op      machine.Action // under way
 	adrift  []store.Record // appends that were not applied yet
-	gone    []store.Record // that the store has lost
+	gone    []store.Record // that the store has lost, or trimmed
 	log     []machine.Action
 	late    bool // right before the user's code it turns out to be too late
 }
@@ -232,6 +232,7 @@ func (w *world) reply(err error, done bool, stale int) machine.Event {
 		n := 0
 		for _, seq := range slices.Sorted(maps.Keys(w.ledger)) {
 			if err == nil && seq < a.Before && n < store.TrimBatch {
+				w.gone = append(w.gone, w.ledger[seq])
 				delete(w.ledger, seq)
 				n++
 			}

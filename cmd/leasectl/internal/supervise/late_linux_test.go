@@ -20,6 +20,7 @@ import (
 	"github.com/slotlease/slotlease/internal/parallel"
 	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/slots"
+	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/memory"
 	"github.com/slotlease/slotlease/testutil/faultstore"
 	"github.com/slotlease/slotlease/workerlease"
@@ -122,7 +123,7 @@ func TestACommandWhoseLeaseIsExtendedLateIsStartedAgain(t *testing.T) {
 				if err != nil || len(head) != 1 || head[0].Attempt != 2 || tokens[0] == tokens[1] {
 					t.Errorf("the head is %+v, %v, under the tokens %q, want a second attempt", head, err, tokens)
 				}
-				if !strings.Contains(logged.String(), "failed: "+errExtendedLate.Error()) {
+				if !strings.Contains(logged.String(), "failed: "+string(store.LeaseLost)) {
 					t.Errorf("the log doesn't say that the command was cut short:\n%s", logged.String())
 				}
 				return false
