@@ -215,7 +215,10 @@ func compareFirings(t testing.TB, spec, zoneName string, from, to time.Time, lea
 		t.Fatal(err)
 	}
 	want := localClockOf(t, spec, zone(t, zoneName)).firings(from, to, lead, step)
-	if got := upcoming(s, from, to); !slices.EqualFunc(got, want, time.Time.Equal) {
+	cut := func(start time.Time) bool { // Nothing fires there.
+		return s.At(start.Add(-1)).Length() == slots.MaxInterval && !slices.ContainsFunc(want, start.Equal)
+	}
+	if got := slices.DeleteFunc(upcoming(s, from, to), cut); !slices.EqualFunc(got, want, time.Time.Equal) {
 		t.Fatalf("%v: slots from %v to %v start at\n%v, want\n%v", s, from, to, got, want)
 	}
 }
