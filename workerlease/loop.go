@@ -184,13 +184,15 @@ func (w *WorkerLease) allocate(t machine.Term) machine.Event {
 	h := w.newActiveLease(t)
 	w.active.Store(h)
 	begins := make(chan bool)
+	unwanted := false // ordered by begins
 	w.client.activity.add(w, 1)
 	ctx := &watched{Context: h.ctx, waiting: func() { w.client.activity.add(w, -1) }}
 	go func() {
 		defer ctx.once.Do(ctx.waiting)
 		defer close(h.returned)
 		inside := h.lapsed() == 0 && (!w.machine.Rules.Look(machine.AtStart) || h.inside(w.reading()))
-		inside = inside && (w.begins == nil || w.begins())
+		unwanted = inside && w.begins != nil && !w.begins()
+		inside = inside && !unwanted
 		begins <- inside
 		if !inside {
 			return
@@ -206,7 +208,7 @@ func (w *WorkerLease) allocate(t machine.Term) machine.Event {
 	}()
 	if !<-begins {
 		h.end(machine.WindowEnded)
-		return machine.Skipped{}
+		return machine.Skipped{Unwanted: unwanted}
 	}
 	w.client.leases.add(h)
 	h.watch()

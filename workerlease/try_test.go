@@ -316,35 +316,49 @@ func TestTryClaimWaitsForNobody(t *testing.T) {
 	})
 }
 
-// Who has waited for long enough gets the claim that comes just then, or it is no attempt: MaxAttempts may be 1.
+// Who has waited for long enough gets the claim that comes just then, or it is no attempt: MaxAttempts may be 1. The store answers
+// when the window has begun, so that the lease is to begin in the same step, and the caller leaves in between.
 func TestAClaimThatComesWhenNobodyWaitsAnyMoreIsNoAttempt(t *testing.T) {
-	for _, last := range []event.Event{event.Claimed{}, event.Allocated{}} {
-		for i := range 20 {
-			bubble(t, fmt.Sprintf("%T %d", last, i), func(t *testing.T) {
-				ledger := memory.New(memory.Options{})
+	job := func(o *workerlease.Options) { o.Job = &workerlease.Job{MaxAttempts: 1} }
+	for name, c := range map[string]struct {
+		after  time.Duration
+		change func(*workerlease.Options)
+	}{
+		"plain":            {time.Minute, func(*workerlease.Options) {}},
+		"continuous":       {time.Minute, func(o *workerlease.Options) { o.Continuous = true }},
+		"failover":         {time.Minute, func(o *workerlease.Options) { o.FailoverWithin = 20 * time.Second }},
+		"group":            {time.Minute, func(o *workerlease.Options) { o.Group = "g" }},
+		"job":              {time.Minute, job},
+		"job, in the lead": {4*time.Minute + 55*time.Second, job},
+	} {
+		for _, last := range []string{"event.Claimed", "event.Allocated"} {
+			bubble(t, name+", "+last, func(t *testing.T) {
+				inner := memory.New(memory.Options{})
+				ledger := struck(t, inner.Handle(), func(faultstore.Call) faultstore.Fault { return faultstore.Fault{After: 5 * time.Millisecond} })
 				ctx, cancel := context.WithCancel(t.Context())
-				missed := false
-				client := workerlease.NewClient(ledger.Handle(), workerlease.ClientOptions{Observer: event.ObserverFunc(func(e event.Event) {
-					_, is := e.(event.Missed)
-					missed = missed || is
-					if fmt.Sprintf("%T", e) == fmt.Sprintf("%T", last) {
+				told := map[string]int{}
+				client := workerlease.NewClient(ledger, workerlease.ClientOptions{Observer: event.ObserverFunc(func(e event.Event) {
+					what := fmt.Sprintf("%T", e)
+					told[what]++
+					if what == last {
 						cancel()
+						time.Sleep(1) // Its caller goes on.
 					}
 				})})
-				o := perSlot("a", 0)
-				o.Job.MaxAttempts = 1
-				at(time.Minute)
+				o := named("a", 0)
+				c.change(&o)
+				at(c.after)
 				claim, err := client.TryClaim(ctx, o)
 				synctest.Wait()
-				head := newest(t, ledger)
-				if missed {
-					t.Error("it says that the slot is missed")
+				head := newest(t, inner)
+				if told[last] != 1 || told["event.Missed"] > 0 {
+					t.Errorf("it told %v, want %s once, and nothing missed", told, last)
 				}
 				switch {
-				case claim != nil:
-					must(t, claim.Complete(t.Context()))
-				case !errors.Is(err, context.Canceled) || head.Attempt > 0:
-					t.Errorf("TryClaim() = %v, and the head counts %d attempts, want a claim, or none", err, head.Attempt)
+				case claim != nil && last == "event.Allocated":
+					must(t, claim.Release(t.Context()))
+				case claim != nil, !errors.Is(err, context.Canceled), head.Attempt > 0, head.Kind != store.KindRelease && o.Group == "":
+					t.Errorf("TryClaim() = %v, %v, and the head is %+v, want no claim, and that it was given back", claim, err, head)
 				}
 			})
 		}

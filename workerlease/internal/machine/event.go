@@ -87,7 +87,9 @@ type (
 	Began struct{}
 	// Skipped: the user's code was not started, because right before it store
 	// time was no longer surely inside the window.
-	Skipped struct{}
+	Skipped struct {
+		Unwanted bool // or because nobody waits for it any more: the worker stops
+	}
 	// Panicked: LeaseAllocated panicked.
 	Panicked struct{ Work Work }
 	// Finished: the user's code has ended by itself, because its work for the slot is

@@ -176,7 +176,11 @@ func (x *step) called(e Event) {
 		h.leave()
 		h.Running = false
 		x.s.Bid.begun(h.Left.Claim, false)
-		x.outlast(h.Left)
+		if e.Unwanted {
+			x.unwanted()
+		} else {
+			x.outlast(h.Left)
+		}
 	case Panicked:
 		// If the context had ended before the code panicked, the lease did not end by that.
 		if x.at.Lapsed != 0 {

@@ -23,6 +23,14 @@ func (x *step) beginStop() {
 	}
 }
 
+// unwanted stops a worker for whose lease nobody waits any more. That is given back, and was no attempt.
+func (x *step) unwanted() {
+	if t := x.s.Hold.Left; x.giveBack(t, true) { // not any more once it stops
+		x.s.Bid.VoidClaim = t.Claim
+	}
+	x.beginStop()
+}
+
 // stop goes on with stopping: learn the outcome of the last append, wait for the user's
 // code, release, halt.
 func (x *step) stop() {

@@ -39,7 +39,11 @@ type world struct {
 	adrift  []store.Record // appends that were not applied yet
 	gone    []store.Record // that the store has lost, or trimmed
 	log     []machine.Action
-	late    bool // right before the user's code it turns out to be too late
+	landed  map[int64]int        // by key: after how many others the newest record there has landed
+	asked   map[store.Record]int // how many had landed when it was sent first
+	lands   int                  // how many have landed
+	late    bool                 // right before the user's code it turns out to be too late
+	alone   bool                 // or that nobody waits for it
 }
 
 // plain is the configuration of a worker with slots of 5 min and all defaults.
@@ -55,7 +59,7 @@ func plain() machine.Config {
 func newWorld(c machine.Config) *world {
 	return &world{
 		watcher: newWatcher(machine.Machine{Config: c}, machine.Start(0, 0, 0, false, 0)), clocks: []time.Time{eve}, spread: time.Millisecond,
-		ledger: map[int64]store.Record{}, sighted: map[int64]time.Time{},
+		ledger: map[int64]store.Record{}, sighted: map[int64]time.Time{}, landed: map[int64]int{}, asked: map[store.Record]int{},
 	}
 }
 
@@ -108,10 +112,15 @@ func (w *world) event(e machine.Event) error {
 			switch a.(type) {
 			case machine.Sample, machine.ReadHead, machine.ReadRecord, machine.Append, machine.Trim, machine.Sight:
 				w.op = a
+				if sent, is := a.(machine.Append); is {
+					if _, again := w.asked[sent.Record]; !again {
+						w.asked[sent.Record] = w.lands
+					}
+				}
 			case machine.Allocate:
 				e = machine.Began{}
-				if w.late {
-					e, w.late = machine.Skipped{}, false
+				if w.late || w.alone {
+					e, w.late, w.alone = machine.Skipped{Unwanted: w.alone}, false, false
 				}
 			}
 		}
@@ -184,7 +193,8 @@ func (w *world) insert(r store.Record) error {
 	if _, ok := w.ledger[r.Seq]; ok {
 		return fmt.Errorf("append: %w", store.ErrConflict)
 	}
-	w.ledger[r.Seq] = r
+	w.ledger[r.Seq], w.landed[r.Seq] = r, w.lands
+	w.lands++
 	return nil
 }
 
