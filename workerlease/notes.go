@@ -119,8 +119,7 @@ func (w *WorkerLease) aboutLease(n machine.Note) event.Event {
 		if n.Why == machine.WindowEnded {
 			w.noteLapse(ended)
 		}
-		early := n.Why == machine.WindowEnded && ended.Expiry.Before(ended.Slot.End)
-		return event.Expired{Worker: me, Lease: ended.plain(), Why: reason(n.Why), Early: early}
+		return event.Expired{Worker: me, Lease: ended.plain(), Why: reason(n.Why), Early: n.Why == machine.WindowEnded && w.endsEarly(ended)}
 	case machine.Missed:
 		missed := w.between(n.Slot.Start, n.Until)
 		if w.main == nil {

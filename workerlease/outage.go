@@ -122,15 +122,17 @@ func (w *WorkerLease) holds(length time.Duration) string {
 	}
 	o := w.options
 	needed := length + w.now().Uncertainty()
-	if l := w.outage.lapsed; l.Expiry.Before(l.Slot.End) {
+	expiry := w.outage.lapsed.Expiry
+	slot := w.machine.Schedule.At(expiry.Add(-1)) // A run may have gone on into it.
+	if expiry.Before(slot.End) {
 		// A quarter of it, less the eighth of that which a try may come late, twice: a read that finds the
 		// store back, and the append after it. The margin grows with FailoverWithin by default.
 		needed = up((needed + max(o.Margin, min(w.machine.Shortest/100, maxMargin))) * 16 / 3)
 		return advice("FailoverWithin", o.FailoverWithin, needed, min(w.machine.Shortest/2, 8*machine.MaxFailoverMargin), "a lease is extended a quarter of that before its part of a slot ends")
 	}
 	t, _ := o.Timing() // They are resolved.
-	lead := t.LeadAfter(w.outage.lapsed.Slot.Length())
-	needed = up(needed + 2*w.nextTry() + o.Margin + lead - t.ExtendsBefore(w.outage.lapsed.Slot, w.outage.lapsed.Expiry))
+	lead := t.LeadAfter(slot.Length())
+	needed = up(needed + 2*w.nextTry() + o.Margin + lead - t.ExtendsBefore(slot, expiry))
 	most := min(w.machine.Shortest/2, priority.MaxLead)
 	if o.FailoverWithin > 0 {
 		most = min(most, o.FailoverWithin/2)

@@ -225,11 +225,16 @@ func tookTooLong(cause error) bool {
 // cause is why an attempt failed whose lease has ended: at the end of its slot or, if it would have gone on, before it should have.
 func (w *WorkerLease) cause(l Lease, ended error) store.Cause {
 	c := attemptCause(ended)
-	last, goesOn := l.active.lease(), w.options.Job != nil && w.options.Job.Overrun == Finish
-	if c == store.SlotEnded && (goesOn || last.Expiry.Before(last.Slot.End)) {
+	if c == store.SlotEnded && w.endsEarly(l.active.lease()) {
 		return store.LeaseLost
 	}
 	return c
+}
+
+// endsEarly reports that a lease that ends with its window would have gone on.
+func (w *WorkerLease) endsEarly(l Lease) bool {
+	goesOn := w.options.Job != nil && w.options.Job.Overrun == Finish
+	return goesOn || l.Expiry.Before(l.Slot.End)
 }
 
 // idle waits until no user code has run for stopGrace, or the worker has ended.

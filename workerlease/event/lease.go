@@ -72,8 +72,8 @@ type (
 		Lease Lease
 		Seq   int64
 	}
-	// Expired: the lease's context has ended, and LeaseExpired is being called. Early says that its window has ended before its slot:
-	// it could not be extended in time.
+	// Expired: the lease's context has ended, and LeaseExpired is being called. Early says that its window has ended before its slot,
+	// or in a run that goes on into later slots: it could not be extended in time.
 	Expired struct {
 		Worker
 		Lease Lease
