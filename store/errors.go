@@ -29,7 +29,8 @@ var (
 	// ErrMissing: the file, database or table doesn't exist yet; Init creates it.
 	ErrMissing = errors.New("ledger not initialised")
 	// ErrFinal: waiting doesn't help, as when the catalog of the store says which right is missing. An error that matches it
-	// matches ErrDenied or ErrRefused, too. A denial or refusal that doesn't match it may pass, as in an election or a failover.
+	// matches ErrDenied or ErrRefused, too. Any other denial or refusal may pass, as in an election
+	// or a failover, or the store can't tell.
 	ErrFinal = errors.New("waiting doesn't help")
 	// ErrClosed: the ledger was closed.
 	ErrClosed = errors.New("ledger is closed")

@@ -17,7 +17,7 @@ import (
 var shownOf = map[string][]string{
 	"report.done":    {"done", "waiting"},
 	"report.fails":   {"failed", "exit code 3", "given up"},
-	"report.cut":     {"held", "@vm-", "cut at the end of its slot"}, // Its workers take turns, since each is cut.
+	"report.cut":     {"held", "@vm-", "cut at the end of its slot"}, // Either may have it: both step back, for random times.
 	"report.skips":   {"held", "skipped"},
 	"mail.missed":    {"done", "waiting"},
 	"mail.nobody":    {"nobody has the slot", "missed"},

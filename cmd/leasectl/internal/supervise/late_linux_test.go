@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -125,6 +126,10 @@ func TestACommandWhoseLeaseIsExtendedLateIsStartedAgain(t *testing.T) {
 				}
 				if !strings.Contains(logged.String(), "failed: "+string(store.LeaseLost)) {
 					t.Errorf("the log doesn't say that the command was cut short:\n%s", logged.String())
+				}
+				why := func(r store.Record) bool { o, _ := r.Outcome(); return o.Error == errExtendedLate.Error() }
+				if !slices.ContainsFunc(tail, why) {
+					t.Errorf("no outcome in %+v says %q", tail, errExtendedLate)
 				}
 				return false
 			}) {
