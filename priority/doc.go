@@ -4,7 +4,7 @@
 // Claims for a slot open a [Lead] before its boundary. From there on each of the eight
 // priorities has its turn, highest first; [Turns] is the schedule. A worker may claim from
 // its place within its turn, and the first claim has the slot. A higher priority that is
-// alive has claimed before a lower one looks. One that is dead costs no working time,
+// alive has claimed before a lower one looks: nobody's place is in a turn's last quarter. One that is dead costs no working time,
 // because all turns end before the boundary:
 //
 //	boundary − Lead                                              boundary
@@ -17,7 +17,7 @@
 // Workers of equal priority share a turn. [TieBreak] decides which of them comes first there:
 // the last holder, another one, a random one, or the one that is to have the slot.
 //
-// The order is a preference, not a promise: a claim that takes longer than a step to
+// The order is a preference, not a promise: a claim that takes longer than a quarter of a step to
 // reach the store can be overtaken by a lower priority. The promise is that on one turn
 // schedule and clock, a lower priority's place never comes before a higher one's.
 //

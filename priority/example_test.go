@@ -29,6 +29,6 @@ func ExampleTurns_Offset() {
 		fmt.Println(tie, turns.Offset(1, tie, true, draw), turns.Offset(1, tie, false, draw))
 	}
 	// Output:
-	// sticky 1s 1.625s
-	// rotate 1.875s 1.375s
+	// sticky 1s 1.5s
+	// rotate 1.625s 1.25s
 }

@@ -53,18 +53,18 @@ type Turns struct {
 // step is the distance between turns asked for; 0 or less means lead/10. spread bounds
 // how far apart two workers can act at one instant of store time: the uncertainty of
 // their store time plus the latency of an append. The schedule's step is at least
-// 2×spread, so that a higher priority's claim has arrived when a lower one looks, but at
+// 4×spread, so that a higher priority's claim has arrived when a lower one looks, but at
 // most lead/9, so that the last turn ends before the boundary with a step's time to spare.
-// If 2×spread is more than lead/9, the order of priorities is no longer sure.
+// If 4×spread is more than lead/9, the order of priorities is no longer sure.
 func NewTurns(lead, step, spread time.Duration) Turns {
 	lead = min(max(lead, 0), MaxLead)
 	widest := lead / leastSteps
 	if step <= 0 {
 		step = lead / defaultSteps
 	}
-	// Bounding spread first keeps its double from overflowing.
+	// Bounding spread first keeps its fourfold from overflowing.
 	spread = min(max(spread, 0), widest)
-	return Turns{Lead: lead, Step: min(max(step, 2*spread), widest)}
+	return Turns{Lead: lead, Step: min(max(step, 4*spread), widest)}
 }
 
 // Offset is how long after claims open (at boundary − Lead) a worker of priority p
@@ -73,32 +73,34 @@ func NewTurns(lead, step, spread time.Duration) Turns {
 // before. draw is a random number, uniform over all 64 bits, drawn anew for each
 // boundary; a larger draw never makes an earlier place.
 //
-//   - [Sticky]: the holder at the turn's start, the others spread over its last
-//     three quarters.
-//   - [Rotate]: the others spread over the turn's first three quarters, the holder
-//     in the middle of the last one.
-//   - [Random]: all spread over the turn.
+//   - [Sticky]: the holder at the turn's start, the others spread over its second and
+//     third quarter.
+//   - [Rotate]: the others spread over the turn's first half, the holder in the middle
+//     of the third quarter.
+//   - [Random]: all spread over the turn's first three quarters.
 //   - [Spread]: who is to have the slot at the turn's start, the others spread over
-//     its last half: many types are claimed at once, so that claims come late more often.
+//     its third quarter: many types are claimed at once, so that claims come late more often.
 //
-// Any other tie-break counts as Sticky. The result is in [p×Step, (p+1)×Step), or
+// The last quarter is nobody's: a claim has that long to arrive before the next turn starts.
+// Any other tie-break counts as Sticky. The result is in [p×Step, (p+¾)×Step), or
 // p×Step if Step is 0.
 func (t Turns) Offset(p int, tie TieBreak, held bool, draw uint64) time.Duration {
 	step := t.step()
 	turn := time.Duration(min(max(p, Highest), Lowest)) * step
+	end := step - step/4
 	switch {
 	case tie == Random:
-		return turn + spreadOver(step, draw)
+		return turn + spreadOver(end, draw)
 	case tie == Rotate && held:
-		return turn + step - (step+7)/8
+		return turn + end - (end-step/2+1)/2
 	case tie == Rotate:
-		return turn + spreadOver(step-step/4, draw)
+		return turn + spreadOver(step/2, draw)
 	case held:
 		return turn
 	case tie == Spread:
-		return turn + step/2 + spreadOver(step-step/2, draw)
+		return turn + step/2 + spreadOver(end-step/2, draw)
 	default:
-		return turn + step/4 + spreadOver(step-step/4, draw)
+		return turn + step/4 + spreadOver(end-step/4, draw)
 	}
 }
 

@@ -29,7 +29,7 @@ func (h *host) earliest(step time.Duration, surely, maybe bool) time.Duration {
 	case tie == priority.Sticky && !maybe:
 		turn += step / 4
 	case tie == priority.Rotate && surely:
-		turn += step * 7 / 8
+		turn += step * 5 / 8
 	}
 	return turn - time.Millisecond // Steps are rounded.
 }

@@ -45,10 +45,10 @@ func (f facts) turnIn(turns priority.Turns, held bool) time.Duration {
 	return f.m.Rules.Turn(turns, p, f.m.TieBreak, held, f.turnDraw())
 }
 
-// lastTurn is the end of the lowest priority's turn.
+// lastTurn is the end of the lowest priority's turn, after all places in it.
 func (f facts) lastTurn(turns priority.Turns) time.Duration {
 	const last = 0xfc << 56 // of 64 parts
-	return f.m.Rules.Turn(turns, priority.Lowest, priority.Random, false, f.turnDraw()|last)
+	return f.m.Rules.Turn(turns, priority.Lowest, priority.Random, false, f.turnDraw()|last) + turns.Step/4
 }
 
 // Effective is the priority by which the worker claims the bid's slot.

@@ -132,11 +132,11 @@ func (o Options) reads() float64 {
 
 // peak are the request units of the worst second before a boundary, without trimming.
 // All workers have one priority, so that they are spread over one turn: the winner at its
-// start, the others over its last three quarters. For a turn longer than a second it is
+// start, the others over half of it. For a turn longer than a second it is
 // the mean, and chance makes some seconds busier.
 func (e Estimate) peak() float64 {
 	others := e.prices.of(e.loser)[inUnits] * float64(e.Workers-1)
-	if spread := e.turns.Step * 3 / 4; spread > time.Second {
+	if spread := e.turns.Step / 2; spread > time.Second {
 		others *= float64(time.Second) / float64(spread)
 	}
 	return e.inSecond(e.prices.of(e.winner)[inUnits] + others)
