@@ -261,7 +261,7 @@ func TestRandomAndStickyWithoutAHolderMakeNoDifferenceBetweenWorkers(t *testing.
 func TestPlacesSpreadEvenlyOverTheRung(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	l := priority.NewTurns(10*time.Second, 0, 0) // steps of 1 s
-	var tenths [10]int // of the three quarters that have places
+	var tenths [10]int                           // of the three quarters that have places
 	for range 100_000 {
 		tenths[l.Offset(0, priority.Random, false, random.Uint64())/(75*time.Millisecond)]++
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/go-sql-driver/mysql"
@@ -24,6 +25,7 @@ var (
 const (
 	codeNoDatabase      = 1049
 	codeDuplicate       = 1062
+	codeNoTable         = 1146
 	codeLockWaitTimeout = 1205
 	codeDeadlock        = 1213 // in Galera also a lost certification, after which the transaction is rolled back on all nodes
 	codeOption          = 1290 // read_only and super_read_only among others
@@ -46,13 +48,12 @@ var meanings = map[uint16]storekit.Meaning{
 	1045: login,                              // user or password
 	1047: sqldb.Undone,                       // of Galera: the node isn't a part of the cluster
 	1048: sqldb.Refused, 1364: sqldb.Refused, // a column that must not be null, or has no default
-	1054: sqldb.Refused, 1136: sqldb.Refused, // no such column, too many
 	1114: sqldb.Undone,                                         // of InnoDB, when there is no room for the row
 	1130: login,                                                // from this host
 	1142: sqldb.Denied, 1143: sqldb.Denied, 1227: sqldb.Denied, // the table, a column, a right
-	1146: sqldb.Missing,                      // the table
-	1153: sqldb.Undone,                       // a packet that is too large
-	1216: sqldb.Refused, 1452: sqldb.Refused, // foreign keys
+	codeNoTable: sqldb.Missing,
+	1153:        sqldb.Undone,                       // a packet that is too large
+	1216:        sqldb.Refused, 1452: sqldb.Refused, // foreign keys
 	1366: sqldb.Refused, 1406: sqldb.Refused, // wrong and long values
 	1644: sqldb.Refused,             // SIGNAL of a trigger
 	1665: sqldb.Refused,             // the format of the binary log takes no writes at the level of isolation
@@ -63,6 +64,10 @@ var meanings = map[uint16]storekit.Meaning{
 	3118: login, 4151: login, // the account is locked
 	3819: sqldb.Refused, 4025: sqldb.Refused, // checks
 }
+
+// mistakes are the numbers of a statement that the server takes for none, or that names what isn't there: syntax, columns, too many of
+// them, variables, functions and tables of a statement, and of collations that don't fit.
+var mistakes = []uint16{1052, 1054, 1064, 1109, 1128, 1136, 1149, 1193, 1267, 1305, 1582}
 
 // codeOf is the number of a server's error, or 0.
 func codeOf(err error) uint16 {
@@ -87,6 +92,9 @@ func (l *Ledger) meaning(err error) storekit.Meaning {
 	}
 	notStored := m.NotStored
 	m = meanings[e.Number]
+	if slices.Contains(mistakes, e.Number) || e.Number == codeNoTable && !strings.Contains(e.Message, l.address.Table) {
+		m = sqldb.Mistaken(e.Number, e.Message)
+	}
 	switch e.Number {
 	case codeNoDatabase:
 		m = l.core.NoDatabase()

@@ -260,3 +260,15 @@ func TestOnlyTheOwnKeyIsAConflict(t *testing.T) {
 		t.Error("isKey() of other errors = true, want false")
 	}
 }
+
+func TestAMistakenStatementIsNoFaultOfTheServer(t *testing.T) {
+	t.Parallel()
+	l := opened(t, Options{URI: uriOf(t, mysqlpeer.Database(t))})
+	documenttest.Mistakes(t, map[string]string{
+		`SELECT 1 AS table`: "1064", `SELECT no_such FROM DUAL`: "1054", `SELECT 1 FROM no_such`: "1146", `SELECT no_such(1)`: "1305", `SET @@no_such = 1`: "1193",
+	}, func(_, text string) (shown, remedy string, is error) {
+		_, err := l.db.ExecContext(within(t), text)
+		m := l.meaning(err)
+		return m.Text, m.Remedy, m.Is
+	})
+}

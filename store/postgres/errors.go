@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/internal/sqldb"
 	"github.com/slotlease/slotlease/store/storekit"
 )
 
@@ -32,9 +33,6 @@ const (
 	codeDeadlock         = "40P01"
 	codeDenied           = "42501"
 	codeNoTable          = "42P01"
-	codeNoColumn         = "42703"
-	codeOtherType        = "42804"
-	codeNoKey            = "42P10" // no unique index fits ON CONFLICT
 	codeWrongObject      = "42809"
 	codeTooManyConns     = "53300"
 	codeTooBig           = "54000" // program_limit_exceeded, as the queue of notifications when it is full
@@ -43,6 +41,10 @@ const (
 	codeAdminShutdown    = "57P01"
 	codeIdleSession      = "57P05"
 )
+
+// mistakes are the codes of a statement that the server takes for none, or that names what isn't there: syntax, columns, functions,
+// other objects and parameters; of types that don't fit; and 42P10, that no unique index fits ON CONFLICT.
+var mistakes = []string{"42601", "42702", "42703", "42704", "42725", "42803", "42804", "42846", "42883", "42P02", "42P08", "42P10", "42P18"}
 
 // rolledBack are the classes of errors with which a server ends a statement that it has rolled back. An error of
 // another class may come from a proxy, or from a server that fails.
@@ -65,6 +67,9 @@ func (l *Ledger) meaning(err error) storekit.Meaning {
 		return l.core.Unfit(errStandby)
 	}
 	m.NotStored = m.NotStored || hasRolledBack(e)
+	if m.NotStored && l.mistaken(e) {
+		return sqldb.Mistaken(e.Code, e.Message)
+	}
 	switch e.Code {
 	case codeNoTable, codeNoSchema:
 		m.Is, m.Sound = store.ErrMissing, false
@@ -81,7 +86,7 @@ func (l *Ledger) meaning(err error) storekit.Meaning {
 		if m.NotStored {
 			m.Is, m.Text = store.ErrRefused, l.constraint(e)
 		}
-	case codeNoKey, codeNoColumn, codeOtherType, codeWrongObject, codeFeature:
+	case codeWrongObject, codeFeature:
 		if m.NotStored {
 			m.Is = store.ErrRefused
 		}
@@ -99,6 +104,11 @@ func (l *Ledger) meaning(err error) storekit.Meaning {
 		}
 	}
 	return m
+}
+
+// mistaken reports whether an error is that of a mistake in the statement or in the tables.
+func (l *Ledger) mistaken(e *pgconn.PgError) bool {
+	return slices.Contains(mistakes, e.Code) || e.Code == codeNoTable && !strings.Contains(e.Message, l.address.Table)
 }
 
 // hasRolledBack reports whether a server has surely rolled back the statement that it ends with an error. FATAL and

@@ -63,7 +63,7 @@ var factsQuery = sync.OnceValue(func() string {
 	'standbys', (SELECT count(*) FROM pg_stat_replication r WHERE (r.state IS NULL OR ` + isOneOf("r.state", "streaming", "catchup") + `)
 		AND NOT EXISTS (SELECT FROM pg_replication_slots s WHERE s.active_pid = r.pid AND s.slot_type = 'logical')),
 	'syncStandbys', (SELECT CASE WHEN count(*) = count(r.sync_state) THEN count(*) FILTER (WHERE ` + isOneOf("r.sync_state", "sync", "quorum") + `) ELSE -1 END FROM pg_stat_replication r),
-	'server', SERVER, 'user', current_user, 'pid', pg_backend_pid(),
+	'server', SERVER, 'user', CURRENT_USER, 'pid', pg_backend_pid(),
 	'hasSchema', EXISTS (SELECT FROM pg_namespace WHERE nspname = $1),
 	'usage', coalesce((SELECT has_schema_privilege(oid, 'USAGE') FROM pg_namespace WHERE nspname = $1), false),
 	'ledgerTable', RELATION($2), 'rosterTable', RELATION($3))::text`))

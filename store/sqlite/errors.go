@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"regexp"
 	"syscall"
 
 	driver "modernc.org/sqlite"
@@ -55,6 +56,10 @@ func isClosed(err error) bool {
 	return errors.Is(err, sql.ErrConnDone) || err != nil && err.Error() == "sql: database is closed"
 }
 
+// mistaken is what SQLite says of a statement that it takes for none, or that names what isn't there. Tables that are no longer a ledger's
+// have been found by then.
+var mistaken = regexp.MustCompile(`syntax error|unrecognized token|incomplete input|no such (column|function|table)`)
+
 // explain adds the sentinel that fits an error.
 func (l *Ledger) explain(ctx context.Context, err error) error {
 	c := resultCode(err)
@@ -71,6 +76,8 @@ func (l *Ledger) explain(ctx context.Context, err error) error {
 		return fmt.Errorf("%w: the file was removed or replaced: %w", ErrUnshared, err)
 	case c&0xff == code.SQLITE_PERM, c&0xff == code.SQLITE_READONLY, c&0xff == code.SQLITE_CANTOPEN:
 		return l.denied(err)
+	case c == code.SQLITE_ERROR && mistaken.MatchString(err.Error()):
+		return advised{fmt.Errorf("%w: a statement or the tables are mistaken, and not the file: %w", store.ErrRefused, err), fault.OfMistake}
 	case c&0xff == code.SQLITE_INTERRUPT && ctx.Err() != nil:
 		return fault.Ended(ctx)
 	case errors.Is(err, fs.ErrPermission):

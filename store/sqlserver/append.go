@@ -15,6 +15,24 @@ import (
 
 // insert appends a record, right above prev unless that is nil, and checks what became of it. One round trip does both.
 func (l *Ledger) insert(ctx context.Context, r store.Record, prev *store.Record, document string) error {
+	err := l.insertThere(ctx, r, prev, document)
+	if e, ok := ofStatement(err); ok && e.Number == codeTriggered {
+		return l.nameTriggers(ctx, l.ask, err)
+	}
+	return err
+}
+
+// nameTriggers adds to an error, which has the table alone, what the table's triggers are, as far as the user may know.
+func (l *Ledger) nameTriggers(ctx context.Context, ask asking, err error) error {
+	r, failed := l.relation(ctx, ask, l.address.Table)
+	if failed != nil || r == nil || len(r.Triggers) == 0 {
+		return err
+	}
+	return fmt.Errorf("%s: %w", sqldb.Names(r.Triggers), err)
+}
+
+// insertThere is insert on a connection.
+func (l *Ledger) insertThere(ctx context.Context, r store.Record, prev *store.Record, document string) error {
 	c, err := l.db.Conn(ctx)
 	if err != nil {
 		return err

@@ -156,6 +156,6 @@ func (l *Ledger) askRight(table, right string) string {
 func (l *Ledger) lacks(ctx context.Context, _ *facts, table string, rights ...string) (string, error) {
 	return sqldb.Lacking("OBJECT::"+l.address.Name(table), rights, func(right string) (bool, error) {
 		found, err := l.ask(ctx, l.askRight(table, right))
-		return len(found) == 1 && found[0][0] == "1", err
+		return len(found) == 1 && found[0][0] != "0", err // What isn't there is found missing by an operation.
 	})
 }

@@ -32,8 +32,18 @@ END;
 // quoted is the name of a table.
 func quoted(schema, table string) string { return "[" + schema + "].[" + table + "]" }
 
-// filled is a statement with its parts. Names come as parameters of the type nvarchar, and are ASCII. NAME(@p1) are its
-// bytes.
+// nameOf are the bytes of a name, which comes as a parameter of the type nvarchar, and is ASCII.
+func nameOf(parameter string) string {
+	return "CONVERT(varbinary(255), CONVERT(varchar(255), " + parameter + "))"
+}
+
+// upTo is a document of so many bytes at most, and else NULL. It is converted, lest a server guess another type than its column's.
+func upTo(bytes int, and string) string {
+	return fmt.Sprintf("CONVERT(nvarchar(max), CASE WHEN DATALENGTH(document) <= %d%s THEN document END)", bytes, and)
+}
+
+// filled is a statement with its parts. NAME(@p1) are the bytes of a name. The server takes names for one that differ in trailing zeros
+// alone, which no worker type has: a record under another's has no document.
 func (l *Ledger) filled(text string) string {
 	a := &l.address
 	return strings.NewReplacer(
@@ -41,10 +51,10 @@ func (l *Ledger) filled(text string) string {
 		"ROSTERKEY", "[pk_"+a.Table+sqldb.RosterSuffix+"]",
 		"LEDGER", quoted(a.Schema, a.Table),
 		"ROSTER", quoted(a.Schema, a.Table+sqldb.RosterSuffix),
-		"PRESENCE", fmt.Sprintf("CASE WHEN DATALENGTH(document) <= %d THEN document END", 2*storekit.MaxPresence),
-		"DOCUMENT", fmt.Sprintf("CASE WHEN DATALENGTH(document) <= %d THEN document END", 2*storekit.MaxDocument),
-		"NAME(@p1)", "CONVERT(varbinary(255), CONVERT(varchar(255), @p1))",
-		"NAME(@p2)", "CONVERT(varbinary(255), CONVERT(varchar(255), @p2))",
+		"PRESENCE", upTo(2*storekit.MaxPresence, ""),
+		"DOCUMENT", upTo(2*storekit.MaxDocument, " AND DATALENGTH(worker_type) = DATALENGTH("+nameOf("@p1")+")"),
+		"NAME(@p1)", nameOf("@p1"),
+		"NAME(@p2)", nameOf("@p2"),
 		// A number of more than 31 bits is a decimal, to which each Seq would be converted.
 		"MAXSEQ", fmt.Sprintf("CONVERT(bigint, %d)", int64(store.MaxSeq)),
 		"CLOCK", clockNow, "SERVER", "@server",
@@ -58,7 +68,7 @@ func (l *Ledger) dialect() sqldb.Dialect {
 	return sqldb.Dialect{
 		Get: of(`SELECT DOCUMENT FROM LEDGER WHERE worker_type = NAME(@p1) AND seq = @p2;`),
 		Tail: of(`SELECT CLOCK, SERVER, r.seq, r.document FROM (SELECT 1 AS one) AS c LEFT JOIN (
-	SELECT a.seq, DOCUMENT AS document FROM (SELECT TOP (@p2) seq, document FROM LEDGER WHERE worker_type = NAME(@p1) AND seq BETWEEN 1 AND MAXSEQ ORDER BY seq DESC) AS a
+	SELECT a.seq, DOCUMENT AS document FROM (SELECT TOP (@p2) worker_type, seq, document FROM LEDGER WHERE worker_type = NAME(@p1) AND seq BETWEEN 1 AND MAXSEQ ORDER BY seq DESC) AS a
 	UNION ALL SELECT b.seq, CONVERT(nvarchar(max), NULL) FROM (SELECT TOP (1) seq FROM LEDGER WHERE worker_type = NAME(@p1) AND seq > MAXSEQ ORDER BY seq) AS b
 ) AS r ON 1 = 1;`),
 		Page: of(`SELECT TOP (@p3) seq, DOCUMENT FROM LEDGER WHERE worker_type = NAME(@p1) AND seq > @p2 AND seq <= MAXSEQ ORDER BY seq;`),

@@ -29,7 +29,8 @@
 //	)
 //
 // The names of worker types are bytes: texts are compared by a collation, and without their trailing spaces. (Bytes are
-// compared without trailing zeros, which no name has.) A document is the JSON text of [storekit.Encode]. SQL reads it:
+// compared without trailing zeros, which no name has: what a foreign row has under "job\x00" is read as a record of job that is
+// damaged.) A document is the JSON text of [storekit.Encode]. SQL reads it:
 //
 //	SELECT seq, JSON_VALUE(document, '$.instanceId') FROM dbo.worker_leases WHERE worker_type = CONVERT(varbinary(255), 'job')
 //

@@ -14,7 +14,7 @@ import (
 
 // untested ends each sentence about durability until the suite has been run on a real server: see the package's
 // documentation.
-const untested = " (Untested: this store was never run on a real server.)"
+const untested = " Untested: this store was never run on a real server."
 
 // durability is what survives. What would lose records in a crash is refused: DELAYED_DURABILITY = FORCED.
 func (f *facts) durability() store.Durability {

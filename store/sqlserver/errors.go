@@ -21,6 +21,7 @@ var throttled = storekit.Meaning{Is: store.ErrThrottled, Sound: true}
 
 // Errors that the code looks at.
 const (
+	codeNoObject      = 208 // no such table or view
 	codeTriggered     = 334 // OUTPUT, and the table has triggers
 	codeSecondary     = 976 // the database of an availability group, on a server that isn't its primary; also 978, 982 and 983
 	codeReadIntent    = 978
@@ -44,9 +45,8 @@ var meanings = map[int32]storekit.Meaning{
 	codeSecondary: sqldb.Undone, codeReadIntent: sqldb.Undone, codeNotReadable: sqldb.Undone, codeNotAccessible: sqldb.Undone, codeNoQuorum: sqldb.Undone, codeReadOnly: sqldb.Undone,
 	codeTriggered: sqldb.Refused, codeUniqueIndex: sqldb.Refused, codeUniqueKey: sqldb.Refused, codeLockTimeout: sqldb.Passing, codeNoDatabase: sqldb.Missing, codeGuard: sqldb.Undone,
 
-	207: sqldb.Refused, 213: sqldb.Refused, // no such column, too few
-	208: sqldb.Missing,                                      // the table
-	229: sqldb.Denied, 230: sqldb.Denied, 262: sqldb.Denied, // the table, a column, what a database allows
+	codeNoObject: sqldb.Missing,
+	229:          sqldb.Denied, 230: sqldb.Denied, 262: sqldb.Denied, // the table, a column, what a database allows
 	271: sqldb.Refused, 544: sqldb.Refused, // computed and identity columns
 	515: sqldb.Refused, 547: sqldb.Refused, // null; a check or a foreign key
 	916: sqldb.Denied,                    // the login has no user in the database
@@ -60,6 +60,17 @@ var meanings = map[int32]storekit.Meaning{
 	18452: sqldb.Denied, 18456: sqldb.Denied, 18470: sqldb.Denied, 18486: sqldb.Denied, 18487: sqldb.Denied, 18488: sqldb.Denied, // the login, or its password
 	33504: sqldb.Refused,                     // a row-level security policy, before or after the insert
 	40532: sqldb.Denied, 40615: sqldb.Denied, // of Azure: the server, the firewall
+}
+
+// syntax is the severity ("class") of an error by which the server takes a statement for none. mistakes are others, with names
+// that it doesn't know: functions, columns, too few of them, and parts of names.
+const syntax = 15
+
+var mistakes = []int32{195, 207, 209, 213, 4104, 4121}
+
+// mistaken reports whether an error is that of a mistake in the statement or in the tables.
+func (l *Ledger) mistaken(e mssql.Error) bool {
+	return e.Class == syntax || slices.Contains(mistakes, e.Number) || e.Number == codeNoObject && !strings.Contains(e.Message, l.address.Table)
 }
 
 // mostSeverity is the highest severity ("class") of an error that leaves the session as it is. From 20 on the server
@@ -86,7 +97,8 @@ func didNothing(e mssql.Error) bool {
 		all = []mssql.Error{e}
 	}
 	return !slices.ContainsFunc(all, func(one mssql.Error) bool {
-		return !meanings[one.Number].NotStored || one.Class > mostSeverity
+		known := meanings[one.Number].NotStored || one.Class == syntax || slices.Contains(mistakes, one.Number)
+		return !known || one.Class > mostSeverity
 	})
 }
 
@@ -109,13 +121,16 @@ func (l *Ledger) meaning(err error) storekit.Meaning {
 	}
 	notStored := m.NotStored || didNothing(e)
 	m = meanings[number]
+	if l.mistaken(e) {
+		m = sqldb.Mistaken(number, e.Message)
+	}
 	m.NotStored = notStored
 	switch number {
 	case codeNoDatabase:
 		m.Text = fmt.Sprintf("there is no database %q on the server, or the user may not enter it: create it, or a user in it (%s)", l.address.Database, e.Message)
 		m.Remedy = "create the database, or a user in it, or correct its name in the URI; Init creates tables only"
 	case codeTriggered:
-		m.Text = fmt.Sprintf("table %s has triggers, which can change records: drop them (%s)", l.core.Name(), e.Message)
+		m.Text = fmt.Sprintf("table %s has triggers, which can change records: drop them (%v)", l.core.Name(), err)
 	case codeUniqueIndex, codeUniqueKey: // That of the key is no error by now.
 		m.Text = fmt.Sprintf("table %s has a unique index besides its key, which keeps records out: drop it (%s)", l.core.Name(), e.Message)
 	case codeLockTimeout:

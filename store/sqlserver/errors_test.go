@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -187,4 +188,19 @@ func TestNoErrorOfTheServerShowsASecret(t *testing.T) {
 	if strings.Contains(l.String(), canary) {
 		t.Errorf("String() = %s, want no password", l)
 	}
+}
+
+func TestAMistakenStatementIsNoFaultOfTheServer(t *testing.T) {
+	t.Parallel()
+	// With the severity that each has: https://learn.microsoft.com/sql/relational-databases/errors-events/database-engine-events-and-errors
+	documenttest.Mistakes(t, map[string]string{
+		"15 Incorrect syntax near the keyword 'clustered'.": "156", "15 Incorrect syntax near ')'.": "102", "16 Invalid column name 'clustered'.": "207",
+		"16 Invalid object name 'sys.no_such'.": "208", "15 'no_such' is not a recognized built-in function name.": "195", "16 The multi-part identifier \"a.b\" could not be bound.": "4104",
+	}, func(number, text string) (shown, remedy string, is error) {
+		class, message, _ := strings.Cut(text, " ")
+		n, _ := strconv.ParseInt(number, 10, 32)
+		c, _ := strconv.ParseUint(class, 10, 8)
+		m := ready(t).meaning(said(int32(n), uint8(c), message))
+		return m.Text, m.Remedy, m.Is
+	})
 }

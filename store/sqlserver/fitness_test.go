@@ -211,6 +211,27 @@ func TestFactsAreReadFromTheCatalog(t *testing.T) {
 	}
 }
 
+// The server's error names the table alone.
+func TestTheErrorOfAnAppendNamesTheTriggersThatAreThere(t *testing.T) {
+	t.Parallel()
+	l := ready(t)
+	rows := rowsOf(l)
+	rows[l.of(askHooks, "worker_leases")] = [][]string{{"trigger", "audit"}, {"trigger", "copy"}}
+	refused := said(codeTriggered, 16, "The target table 'dbo.worker_leases' of the DML statement cannot have any enabled triggers")
+	err := l.nameTriggers(t.Context(), answers(rows, nil), refused)
+	if m := l.meaning(err); !errors.Is(m.Is, store.ErrRefused) || !m.NotStored || !strings.Contains(m.Text, "audit, copy") {
+		t.Errorf("the meaning of %v is %+v, want a refusal that names them", err, m)
+	}
+	for name, ask := range map[string]asking{
+		"none that the user may know": answers(rowsOf(l), nil),
+		"an error":                    answers(rows, map[string]error{l.of(askHooks, "worker_leases"): errors.New("broken")}),
+	} {
+		if err := l.nameTriggers(t.Context(), ask, refused); err.Error() != refused.Error() {
+			t.Errorf("with %s the error is %v, want the server's", name, err)
+		}
+	}
+}
+
 // tableFlawsOf are the flaws of the ledger's table.
 
 func TestWhatSurvives(t *testing.T) {

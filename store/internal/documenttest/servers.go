@@ -90,3 +90,15 @@ func AsksForPasswords(
 	_, err = open(func(context.Context) (string, error) { return "", errors.New("the vault is sealed") }).Now(Within(t, patience))
 	Says(t, "Now()", err, store.ErrNotStored, "PasswordFunc: the vault is sealed")
 }
+
+// Mistakes demands of statements that a server takes for none, or that have names which it doesn't know, that their errors
+// mean a refusal that says so, with the number: nobody is to look for a server that is there.
+func Mistakes(t *testing.T, numbers map[string]string, meaning func(number, text string) (shown, remedy string, is error)) {
+	t.Helper()
+	for text, number := range numbers {
+		shown, remedy, is := meaning(number, text)
+		if !errors.Is(is, store.ErrRefused) || !strings.Contains(shown, "error "+number+", ") || !strings.Contains(remedy, "a mistake of slotlease") {
+			t.Errorf("%s means %v, %q, and to do is %q, want a mistake with the number %s", text, is, shown, remedy, number)
+		}
+	}
+}

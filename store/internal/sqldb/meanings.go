@@ -1,7 +1,10 @@
 package sqldb
 
 import (
+	"fmt"
+
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/internal/fault"
 	"github.com/slotlease/slotlease/store/storekit"
 )
 
@@ -13,3 +16,12 @@ var (
 	Refused = storekit.Meaning{NotStored: true, Is: store.ErrRefused}
 	Denied  = storekit.Meaning{NotStored: true, Is: store.ErrDenied, Sound: true}
 )
+
+// Mistaken is what the error of a statement means that the server takes for none, or that names what the server doesn't
+// have. No waiting helps, and nothing is wrong with the server.
+func Mistaken(number any, message string) storekit.Meaning {
+	m := Refused
+	m.Text = fmt.Sprintf("a statement or the tables are mistaken, and not the server: error %v, %s", number, message)
+	m.Remedy = fault.OfMistake
+	return m
+}

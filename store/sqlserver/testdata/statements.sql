@@ -101,7 +101,7 @@ IF @server IS NULL OR @@TRANCOUNT > 0 OR (@@OPTIONS & 2) <> 0 OR COALESCE(CONVER
 BEGIN
 	THROW 51700, N'slotlease: the session was not set up on this server, or the database takes no writes here any more', 1;
 END;
-SELECT CASE WHEN DATALENGTH(document) <= 16777216 THEN document END FROM [dbo].[worker_leases] WHERE worker_type = CONVERT(varbinary(255), CONVERT(varchar(255), @p1)) AND seq = @p2;
+SELECT CONVERT(nvarchar(max), CASE WHEN DATALENGTH(document) <= 16777216 AND DATALENGTH(worker_type) = DATALENGTH(CONVERT(varbinary(255), CONVERT(varchar(255), @p1))) THEN document END) FROM [dbo].[worker_leases] WHERE worker_type = CONVERT(varbinary(255), CONVERT(varchar(255), @p1)) AND seq = @p2;
 GO
 -- tail
 DECLARE @p1 nvarchar(63);
@@ -112,7 +112,7 @@ BEGIN
 	THROW 51700, N'slotlease: the session was not set up on this server, or the database takes no writes here any more', 1;
 END;
 SELECT DATEDIFF_BIG(MICROSECOND, CONVERT(datetime2(7), '19700101', 112), SYSUTCDATETIME()), @server, r.seq, r.document FROM (SELECT 1 AS one) AS c LEFT JOIN (
-	SELECT a.seq, CASE WHEN DATALENGTH(document) <= 16777216 THEN document END AS document FROM (SELECT TOP (@p2) seq, document FROM [dbo].[worker_leases] WHERE worker_type = CONVERT(varbinary(255), CONVERT(varchar(255), @p1)) AND seq BETWEEN 1 AND CONVERT(bigint, 9007199254740990) ORDER BY seq DESC) AS a
+	SELECT a.seq, CONVERT(nvarchar(max), CASE WHEN DATALENGTH(document) <= 16777216 AND DATALENGTH(worker_type) = DATALENGTH(CONVERT(varbinary(255), CONVERT(varchar(255), @p1))) THEN document END) AS document FROM (SELECT TOP (@p2) worker_type, seq, document FROM [dbo].[worker_leases] WHERE worker_type = CONVERT(varbinary(255), CONVERT(varchar(255), @p1)) AND seq BETWEEN 1 AND CONVERT(bigint, 9007199254740990) ORDER BY seq DESC) AS a
 	UNION ALL SELECT b.seq, CONVERT(nvarchar(max), NULL) FROM (SELECT TOP (1) seq FROM [dbo].[worker_leases] WHERE worker_type = CONVERT(varbinary(255), CONVERT(varchar(255), @p1)) AND seq > CONVERT(bigint, 9007199254740990) ORDER BY seq) AS b
 ) AS r ON 1 = 1;
 GO
@@ -125,7 +125,7 @@ IF @server IS NULL OR @@TRANCOUNT > 0 OR (@@OPTIONS & 2) <> 0 OR COALESCE(CONVER
 BEGIN
 	THROW 51700, N'slotlease: the session was not set up on this server, or the database takes no writes here any more', 1;
 END;
-SELECT TOP (@p3) seq, CASE WHEN DATALENGTH(document) <= 16777216 THEN document END FROM [dbo].[worker_leases] WHERE worker_type = CONVERT(varbinary(255), CONVERT(varchar(255), @p1)) AND seq > @p2 AND seq <= CONVERT(bigint, 9007199254740990) ORDER BY seq;
+SELECT TOP (@p3) seq, CONVERT(nvarchar(max), CASE WHEN DATALENGTH(document) <= 16777216 AND DATALENGTH(worker_type) = DATALENGTH(CONVERT(varbinary(255), CONVERT(varchar(255), @p1))) THEN document END) FROM [dbo].[worker_leases] WHERE worker_type = CONVERT(varbinary(255), CONVERT(varchar(255), @p1)) AND seq > @p2 AND seq <= CONVERT(bigint, 9007199254740990) ORDER BY seq;
 GO
 -- trim
 DECLARE @p1 nvarchar(63);
@@ -194,12 +194,12 @@ IF @server IS NULL OR @@TRANCOUNT > 0 OR (@@OPTIONS & 2) <> 0 OR COALESCE(CONVER
 BEGIN
 	THROW 51700, N'slotlease: the session was not set up on this server, or the database takes no writes here any more', 1;
 END;
-SELECT worker_type, id, CASE WHEN DATALENGTH(document) <= 262144 THEN document END FROM [dbo].[worker_leases_roster] WHERE @p1 = N'' OR worker_type = CONVERT(varbinary(255), CONVERT(varchar(255), @p1));
+SELECT worker_type, id, CONVERT(nvarchar(max), CASE WHEN DATALENGTH(document) <= 262144 THEN document END) FROM [dbo].[worker_leases_roster] WHERE @p1 = N'' OR worker_type = CONVERT(varbinary(255), CONVERT(varchar(255), @p1));
 GO
 -- the check: server
 SELECT CONVERT(nvarchar(128), SERVERPROPERTY('EngineEdition')) AS edition, CONVERT(nvarchar(128), SERVERPROPERTY('ProductVersion')) AS version,
 	LEFT(@@VERSION, 300) AS banner, SUSER_SNAME() AS login_name, DB_NAME() AS database_name, CONVERT(nvarchar(60), DATABASEPROPERTYEX(DB_NAME(), 'Updateability')) AS updateability,
-	CONVERT(nvarchar(1), SERVERPROPERTY('IsClustered')) AS clustered, CONVERT(nvarchar(300), SESSION_CONTEXT(N'slotlease_server')) AS server_name;
+	CONVERT(nvarchar(1), SERVERPROPERTY('IsClustered')) AS is_clustered, CONVERT(nvarchar(300), SESSION_CONTEXT(N'slotlease_server')) AS server_name;
 GO
 -- the check: database
 SELECT delayed_durability_desc, CONVERT(nvarchar(1), is_read_committed_snapshot_on), page_verify_option_desc, CONVERT(nvarchar(36), group_database_id)
