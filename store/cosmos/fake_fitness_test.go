@@ -76,8 +76,8 @@ func TestAccountWhoseReadingIsDenied(t *testing.T) {
 		}
 		_, _, err := f.open(t, Options{}).Tail(within(t, time.Second), "job", 1)
 		wantSentinel(t, "Tail()", err, store.ErrDenied)
-		l := f.open(t, Options{UnsafeUnverifiedAccount: true})
-		wantErr(t, "Append() with UnsafeUnverifiedAccount", l.Append(within(t, time.Second), storetest.Grant("job", 1)), nil)
+		l := f.open(t, Options{URI: "cosmos://acct?unsafeUnverifiedAccount=true"})
+		wantErr(t, "Append() with unsafeUnverifiedAccount", l.Append(within(t, time.Second), storetest.Grant("job", 1)), nil)
 		if a := l.Account(); a.Verified || !strings.Contains(a.Warning(), "doesn't say") {
 			t.Errorf("Account() = %+v, %q, want one that isn't verified, and that said", a, a.Warning())
 		}

@@ -81,11 +81,15 @@ func (c *cluster) dial() (err error) {
 	for i, h := range c.a.hosts {
 		endpoints[i] = c.a.web(h, "")
 	}
+	options := []grpc.DialOption{grpc.WithChainUnaryInterceptor(c.each), grpc.WithChainStreamInterceptor(c.stream)}
+	if c.tls != nil && c.tls.ServerName != "" { // Else the client demands that of the endpoint all the same.
+		options = append(options, grpc.WithAuthority(c.tls.ServerName))
+	}
 	c.client, err = clientv3.New(clientv3.Config{
 		Endpoints: endpoints, TLS: c.tls,
 		DialKeepAliveTime: aliveTime, DialKeepAliveTimeout: aliveWait,
 		MaxUnaryRetries: mostTries, BackoffWaitBetween: tryAgain, Logger: zap.NewNop(),
-		DialOptions: []grpc.DialOption{grpc.WithChainUnaryInterceptor(c.each), grpc.WithChainStreamInterceptor(c.stream)},
+		DialOptions: options,
 	})
 	return err
 }

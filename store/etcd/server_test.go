@@ -2,17 +2,8 @@ package etcd
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"errors"
-	"math/big"
 	"net"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -20,6 +11,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/internal/documenttest"
 	"github.com/slotlease/slotlease/testutil/etcdpeer"
 	"github.com/slotlease/slotlease/testutil/storetest"
 )
@@ -51,39 +43,9 @@ func withUsers(t testing.TB, flags ...string) *etcdpeer.Server {
 	return s
 }
 
-// certificate makes a certificate for 127.0.0.1 that signs itself, and returns its files.
-func certificate(t testing.TB) (cert, key string) {
-	t.Helper()
-	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "etcd"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
-		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
-	}
-	der, err := x509.CreateCertificate(rand.Reader, c, c, &private.PublicKey, private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	secret, err := x509.MarshalECPrivateKey(private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	save := func(name, kind string, der []byte) string {
-		path := filepath.Join(t.TempDir(), name)
-		if err := os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return path
-	}
-	return save("cert.pem", "CERTIFICATE", der), save("key.pem", "EC PRIVATE KEY", secret)
-}
-
 func TestOverTLSTheServersAndTheClientsAreChecked(t *testing.T) {
 	t.Parallel()
-	cert, key := certificate(t)
+	cert, key := documenttest.Certificate(t, "leases.example")
 	s := etcdpeer.Start(t, etcdpeer.Options{Cert: cert, Key: key, Flags: []string{"--client-cert-auth", "--trusted-ca-file", cert}})
 	l := opened(t, Options{URI: s.URI() + "test?ca=" + cert + "&cert=" + cert + "&key=" + key + "&oneMember=true"})
 	ctx := within(t, 20*time.Second)
@@ -108,6 +70,29 @@ func TestOverTLSTheServersAndTheClientsAreChecked(t *testing.T) {
 	findings := examined(t, l)
 	if f := findings[store.CheckTLS]; f.Level != store.LevelOK || !strings.Contains(f.Text, "verified") {
 		t.Errorf("Examine() says %+v of TLS", f)
+	}
+}
+
+func TestAServerMayHaveACertificateOfAnotherName(t *testing.T) {
+	t.Parallel()
+	cert, key := documenttest.Certificate(t, "leases.example")
+	s := etcdpeer.Start(t, etcdpeer.Options{Cert: cert, Key: key})
+	uri := strings.Replace(s.URI(), "127.0.0.1", "localhost", 1) + "test?ca=" + cert
+	for seq, parameter := range []string{"", "&serverName=leases.example", "&serverName=127.0.0.1", "&serverName=other.example"} {
+		l, named := opened(t, Options{URI: uri + parameter}), seq == 1 || seq == 2
+		err := l.Append(within(t, 20*time.Second), storetest.Grant("job", int64(seq+1)))
+		_, asked := l.Now(within(t, 20*time.Second)) // by another protocol
+		for what, err := range map[string]error{"Append()": err, "Now()": asked} {
+			if named != (err == nil) || !named && !strings.Contains(err.Error(), "certificate is valid for leases.example") {
+				t.Errorf("%s by localhost with %q = %v, want nil by a name that the certificate has: %v", what, parameter, err, named)
+			}
+		}
+		if !named && !errors.Is(err, store.ErrNotStored) {
+			t.Errorf("Append() by a server of another name = %v, want that nothing was stored", err)
+		}
+		if f := examined(t, l)[store.CheckConnection]; named != (f.Level == store.LevelOK) {
+			t.Errorf("Examine() by localhost with %q says %+v", parameter, f)
+		}
 	}
 }
 

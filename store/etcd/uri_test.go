@@ -80,7 +80,7 @@ func TestOptionsThatContradictEachOtherAreRefused(t *testing.T) {
 	if err := os.WriteFile(large, []byte(strings.Repeat(canary, 1000)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cert, key := certificate(t)
+	cert, key := documenttest.Certificate(t)
 	for want, o := range map[string]Options{
 		"another in the URI":       {URI: "etcd://h?user=a", User: "b", Password: canary},
 		"a user needs a password":  {URI: "etcd://h?user=a"},

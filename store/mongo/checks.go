@@ -103,7 +103,7 @@ func (x *exam) secured(context.Context) (string, error) {
 		return "", storekit.Skip("the client is the caller's")
 	case o.TLSConfig != nil && o.TLSConfig.InsecureSkipVerify:
 		return storekit.Found("", storekit.Flaw{
-			Check: store.CheckTLS, What: "encrypted, but the server's certificate isn't verified (tlsInsecure or tlsAllowInvalidCertificates in the URI)",
+			Check: store.CheckTLS, What: "encrypted, but the server's certificate isn't verified (tlsInsecure in the URI)",
 			Remedy: "take that out of the URI, and name the server's authority by tlsCAFile",
 		})
 	case o.TLSConfig != nil:

@@ -98,7 +98,8 @@ var changing = []string{"append", "trim", "init", "check rights", "attend", "lea
 func directly(o *options.ClientOptions) func(addr string) *options.ClientOptions {
 	return func(addr string) *options.ClientOptions {
 		d := options.Client().SetHosts([]string{addr}).SetDirect(true).SetMonitor(commandMonitor())
-		d.AppName, d.Auth, d.TLSConfig, d.DisableOCSPEndpointCheck = o.AppName, o.Auth, o.TLSConfig, o.DisableOCSPEndpointCheck
+		d.AppName, d.Auth, d.TLSConfig = o.AppName, o.Auth, o.TLSConfig
+		d.DisableOCSPEndpointCheck, d.DisableCertificateRevocationCheck = o.DisableOCSPEndpointCheck, o.DisableCertificateRevocationCheck
 		d.Compressors, d.ConnectTimeout, d.ServerSelectionTimeout = o.Compressors, o.ConnectTimeout, o.ServerSelectionTimeout
 		return d
 	}

@@ -12,6 +12,8 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	driveraddress "go.mongodb.org/mongo-driver/v2/mongo/address"
+
+	"github.com/slotlease/slotlease/store/storekit"
 )
 
 const (
@@ -21,6 +23,8 @@ const (
 	tryInitiate = "again in a moment if the servers have just started; else make a replica set of them: rs.initiate()"
 	tryElection = "again in a moment: an election takes up to 12 s; if it lasts, start the members that don't answer"
 	tryStale    = tryElection + "; leasectl inspect slots --stale shows what a secondary has"
+	tryTrust    = "name the authority of the servers' certificates by tlsCAFile in the URI, and the servers as these do; Go's driver knows no tlsAllowInvalidCertificates and no tlsAllowInvalidHostnames"
+	tryClient   = "name a certificate of the client that the servers accept by tlsCertificateKeyFile in the URI"
 	trySRV      = "check the host in the URI, for which the DNS must have an SRV record, and the DNS of this machine"
 )
 
@@ -100,6 +104,10 @@ func (l *login) noServer(picture string) (why, try string) {
 		return "no primary: an election? " + list, tryStale
 	case seen[kindUnknown] < n:
 		return "no primary: an election? " + list, tryElection
+	case storekit.Unverified(errors.New(list)):
+		return noServers + ": " + list, tryTrust
+	case strings.Contains(list, "remote error: tls: "):
+		return noServers + ": " + list, tryClient
 	case seen[renamed] == n:
 		return noServers + ": " + list, tryNames
 	}

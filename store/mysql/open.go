@@ -23,7 +23,7 @@ type Options struct {
 	//
 	//	mysql://USER:PASSWORD@HOST:PORT/DATABASE?table=NAME
 	//	mysql://USER@HOST1,HOST2:3307/DATABASE?tlsCA=/etc/ca.pem
-	//	mysql:///DATABASE?socket=/run/mysqld/mysqld.sock
+	//	mysql://USER@/DATABASE?socket=/run/mysqld/mysqld.sock
 	//
 	// mariadb:// means the same. Of several hosts the first that takes writes is used. Parameters: table,
 	// serverSkew=500ms, maxConns=4 and appName are the fields of the same names. connectTimeout is for each host, 3s by

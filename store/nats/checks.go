@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	natsio "github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/slotlease/slotlease/store"
@@ -79,9 +80,18 @@ func (b *bucket) answered(ctx context.Context) (string, error) {
 	return "the bucket's leader answered", err
 }
 
+// secured says how connections are secured, of which the application's options have a say, too.
 func (b *bucket) secured(context.Context) (string, error) {
+	var o natsio.Options
+	for _, set := range b.options {
+		if set != nil {
+			_ = set(&o) // What it says against it, connections say.
+		}
+	}
 	switch {
-	case b.at.tls:
+	case o.Secure && o.TLSConfig != nil && o.TLSConfig.InsecureSkipVerify:
+		return storekit.Found("", storekit.Flaw{Check: store.CheckTLS, What: "encrypted, and the servers' certificates aren't verified", Remedy: "don't set InsecureSkipVerify"})
+	case o.Secure:
 		return "encrypted, and the servers' certificates are verified", nil
 	case b.at.Loopback():
 		return "not encrypted, to this machine alone", nil

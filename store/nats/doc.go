@@ -69,7 +69,8 @@
 //
 // # What was tested
 //
-// The suites of testutil/storetest run on one server, on one with users, and on a cluster of three. Servers are killed, paused and
+// The suites of testutil/storetest run on one server, on one with users, and on a cluster of three. TLS, passwords and a
+// file of credentials are each used with a server. Servers are killed, paused and
 // restarted; histories are checked for linearizability while one server, or one of three after another, is killed. Not tested:
 // losses of power, and other versions than 2.15.3.
 package nats

@@ -151,7 +151,8 @@ func TestErrorsHaveTheirSentinels(t *testing.T) {
 func TestAClusterSurvivesTheLossOfAServer(t *testing.T) {
 	t.Parallel()
 	servers, at := natspeer.Cluster(t)
-	l := initialised(t, fresh(at))
+	uri := fresh(at)
+	l := initialised(t, uri)
 	seq := int64(0)
 	persist := func(do func(context.Context) error) { // tries until it is done: servers elect a leader meanwhile
 		t.Helper()
@@ -181,6 +182,9 @@ func TestAClusterSurvivesTheLossOfAServer(t *testing.T) {
 	}
 	if now, err := l.Now(within(t, 20*time.Second)); err != nil || now.Skew != DefaultServerSkew || now.Server == "" || now.History == "" {
 		t.Errorf("Now() = %+v, %v", now, err)
+	}
+	if now, err := opened(t, uri+"?serverSkew=777ms").Now(within(t, 20*time.Second)); err != nil || now.Skew != 777*time.Millisecond {
+		t.Errorf("Now() with serverSkew = %+v, %v", now, err)
 	}
 	for _, s := range servers {
 		s.Kill()

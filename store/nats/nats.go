@@ -28,7 +28,8 @@ type Options struct {
 	// The port is 4222 if it is missing. Parameters:
 	//
 	//	creds=PATH        a file with credentials, in place of a user and a password
-	//	tls=true          encrypt, and verify the servers' certificates
+	//	tls=true          encrypt, and verify the servers' certificates: by the system's authorities, those of the file that
+	//	                  SSL_CERT_FILE names on Linux, or those that Connect names (nats.RootCAs)
 	//	serverSkew=500ms  how far the clocks of the servers that keep the bucket may differ at most, which is an assumption, and part
 	//	                  of each stamp of a bucket with several replicas. Default: DefaultServerSkew
 	//	syncAlways=true   says that all servers run with sync_interval: always, which no client can see. It changes what the

@@ -1,7 +1,9 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"regexp"
@@ -136,23 +138,37 @@ func statementMode(err error) error {
 	return err
 }
 
-// secured says how the connection is, and what to do about it.
+// secured says how connections are, and what to do about it. The driver goes by more than sslmode: there is no TLS on a Unix socket, and
+// sslrootcert, perhaps that of the environment, has it verify more.
 func (l *Ledger) secured() (text, remedy string) {
 	const verify = "use sslmode=verify-full, with sslrootcert if the server's authority isn't one of the system's"
-	mode := l.address.sslmode
-	switch {
-	case mode == "disable" && l.address.Loopback():
-		return "not encrypted, to this machine alone", ""
-	case mode == "disable":
-		return "not encrypted (sslmode=disable): who sees or changes the traffic sees and changes leases", verify
-	case mode == "verify-full":
-		return "encrypted, and the server's certificate is verified", ""
-	case mode == "verify-ca":
-		return "encrypted, but the name in the server's certificate isn't verified (sslmode=verify-ca)", verify
-	case l.address.Loopback():
-		return "encrypted if the server can, to this machine alone", ""
+	mode, here := l.address.sslmode, l.address.Loopback()
+	var by *tls.Config // that of any host, since they differ in its name alone
+	for _, ways := range hostsOf(l.config) {
+		for _, way := range ways {
+			by = cmp.Or(way.TLSConfig, by)
+		}
 	}
-	return "encrypted, but the server's certificate isn't verified (sslmode=require)", verify
+	switch {
+	case by == nil && here:
+		return "not encrypted, to this machine alone", ""
+	case by == nil:
+		return "not encrypted (sslmode=disable): who sees or changes the traffic sees and changes leases", verify
+	case !by.InsecureSkipVerify:
+		return "encrypted, and the server's certificate is verified", ""
+	case by.VerifyPeerCertificate != nil:
+		text = "encrypted, but the name in the server's certificate isn't verified (sslmode=" + mode + ")"
+	case mode == "prefer":
+		text = "encrypted if the server can (sslmode=prefer)"
+	case mode == "allow":
+		text = "encrypted only if the server demands it (sslmode=allow)"
+	default:
+		text = "encrypted, but the server's certificate isn't verified (sslmode=require)"
+	}
+	if here {
+		return text + ", to this machine alone", ""
+	}
+	return text, verify
 }
 
 // unasked says that not all standbys are named, or not all that are named connected.

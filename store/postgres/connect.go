@@ -46,7 +46,11 @@ func (l *Ledger) configure() error {
 		if cause == nil {
 			cause = errors.New("the settings of the environment (PGSSLCERT and the like) can't be used")
 		}
-		return fmt.Errorf("options: %s", l.core.Secrets.Scrub(cause.Error()))
+		of := ""
+		if strings.Contains(err.Error(), "failed to configure TLS") {
+			of = "sslrootcert, sslcert and sslkey: "
+		}
+		return fmt.Errorf("options: %s%s", of, l.core.Secrets.Scrub(cause.Error()))
 	}
 	if config.Password != a.Password {
 		l.core.Secrets.Hide(config.Password)
@@ -97,7 +101,13 @@ func (l *Ledger) open(ctx context.Context, n int) (driver.Conn, error) {
 	never := stdlib.OptionShouldPing(func(context.Context, stdlib.ShouldPingParams) bool { return false })
 	opened, err := stdlib.GetConnector(*config, never).Connect(ctx)
 	if e, ok := errors.AsType[*pgconn.ConnectError](err); ok {
-		return nil, storekit.ConnectError{Tried: causes(e)}
+		tried := causes(e)
+		for i, why := range tried {
+			if errors.Is(why, context.DeadlineExceeded) && ctx.Err() == nil {
+				tried[i] = fmt.Errorf("no connection in %v (%s): %w", config.ConnectTimeout, form.Timeout, why)
+			}
+		}
+		return nil, storekit.ConnectError{Tried: tried}
 	}
 	if err != nil {
 		return nil, err

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/internal/documenttest"
 	"github.com/slotlease/slotlease/testutil/postgrespeer"
 	"github.com/slotlease/slotlease/testutil/storetest"
 )
@@ -49,4 +51,6 @@ func TestASilentHostIsTriedAfterTheOthers(t *testing.T) {
 	if n := taken.Load(); n == 2 {
 		t.Error("the silent host isn't tried again, want it to be: it may be back")
 	}
+	_, err = opened(t, Options{URI: "postgres://" + silent.Addr().String() + "/postgres?connect_timeout=1"}).Now(within(t))
+	documenttest.Says(t, "Now() of a silent host", err, store.ErrNotStored, "no connection in 1s (connect_timeout)")
 }

@@ -28,12 +28,15 @@ type Options struct {
 	//	postgres://USER:PASSWORD@HOST:PORT/DATABASE?table=NAME
 	//	postgres://USER@HOST1,HOST2:5433/DATABASE?sslrootcert=/etc/ca.pem
 	//	postgres:///DATABASE?host=/var/run/postgresql
+	//	postgres://%2Fvar%2Frun%2Fpostgresql:5433/DATABASE
 	//
 	// Of several hosts the primary is used, in whatever order. Parameters: schema, table, serverSkew=500ms and
 	// maxConns=4 are the fields of the same names; sslmode, sslrootcert, sslcert, sslkey, channel_binding,
 	// connect_timeout (in seconds for each host, 3 by default, at most 60) and application_name are libpq's.
 	//
-	// sslmode is verify-full by default, and disable if all hosts are on the loopback interface or Unix sockets.
+	// sslmode is verify-full by default, and disable if all hosts are on the loopback interface or Unix sockets. There is no TLS on a
+	// Unix socket, whatever sslmode is. As with libpq, sslmode=require with sslrootcert is verify-ca, and sslrootcert=system, the
+	// system's authorities, is verify-full.
 	//
 	// Where the URI has none, user, password, certificates and keys come from PGUSER, PGPASSWORD, PGPASSFILE,
 	// PGSSLROOTCERT, PGSSLCERT, PGSSLKEY and the files that libpq reads.

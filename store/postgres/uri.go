@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/slotlease/slotlease/store/internal/sqldb"
@@ -33,15 +34,17 @@ var sslmodes = map[string]bool{"disable": true, "allow": true, "prefer": true, "
 func parseURI(uri string) (address, error) {
 	var a address
 	errs := a.Read(uri, form.URIForm, a.parameter)
+	if a.sslmode == "" {
+		a.sslmode = map[bool]string{true: "disable", false: "verify-full"}[a.Loopback()]
+	}
+	encrypts := func(host string) bool { return !isFolder(host) && a.sslmode != "disable" }
 	switch {
 	case len(a.Hosts) == 0:
 		// Read has said so.
-	case a.sslmode == "" && a.Loopback():
-		a.sslmode = "disable"
-	case a.sslmode == "":
-		a.sslmode = "verify-full"
 	case (a.sslmode == "allow" || a.sslmode == "prefer") && !a.Loopback():
 		errs = append(errs, errors.New("uri: sslmode=allow and sslmode=prefer go on without encryption if somebody in between says so: use verify-full, or disable to do without on purpose"))
+	case !slices.ContainsFunc(a.Hosts, encrypts) && (a.sslrootcert+a.sslcert+a.sslkey != "" || a.channelBinding == "require"):
+		errs = append(errs, errors.New("uri: sslrootcert, sslcert, sslkey and channel_binding=require need TLS, and there is none with sslmode=disable, the default on this machine, nor on a Unix socket: add sslmode=verify-full, or leave them out"))
 	}
 	return a, errors.Join(errs...)
 }

@@ -2,54 +2,28 @@ package redis
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/pem"
-	"math/big"
 	"net"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/internal/documenttest"
 	"github.com/slotlease/slotlease/testutil/redispeer"
 )
 
 var noTLS = &tls.Config{MinVersion: tls.VersionTLS13}
 
-// certified writes a certificate for this machine and a name, signed by itself.
-func certified(t testing.TB) (certificate, key string, pool *x509.CertPool) {
-	t.Helper()
-	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	must(t, "GenerateKey()", err)
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, DNSNames: []string{"cache.example"}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
-	must(t, "CreateCertificate()", err)
-	raw, err := x509.MarshalPKCS8PrivateKey(private)
-	must(t, "MarshalPKCS8PrivateKey()", err)
-	dir := t.TempDir()
-	certificate, key = filepath.Join(dir, "server.crt"), filepath.Join(dir, "server.key")
-	must(t, "WriteFile()", os.WriteFile(certificate, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600))
-	must(t, "WriteFile()", os.WriteFile(key, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: raw}), 0o600))
-	pool = x509.NewCertPool()
-	parsed, err := x509.ParseCertificate(der)
-	must(t, "ParseCertificate()", err)
-	pool.AddCert(parsed)
-	return certificate, key, pool
-}
-
 // startTLS starts a server with TLS, and returns its address and who trusts it.
 func startTLS(t testing.TB) (addr string, config *tls.Config) {
 	t.Helper()
-	certificate, key, authorities := certified(t)
+	certificate, key := documenttest.Certificate(t, "cache.example")
+	pem, err := os.ReadFile(certificate)
+	must(t, "ReadFile()", err)
+	authorities := x509.NewCertPool()
+	authorities.AppendCertsFromPEM(pem)
 	addr = freePort(t)
 	_, port, err := net.SplitHostPort(addr)
 	must(t, "SplitHostPort()", err)

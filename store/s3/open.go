@@ -64,7 +64,8 @@ type Options struct {
 	// AppName names the program in requests. Default: slotlease.
 	AppName string
 
-	// Transport sends the requests. Default: one of the ledger's own, with the proxy of the environment.
+	// Transport sends the requests. Default: one of the ledger's own, with the proxy of the environment, which trusts the
+	// authorities that the file of AWS_CA_BUNDLE has, or else the system's.
 	Transport Transport
 	// Clock measures waits, and the time since the service's clock was read. Default: the real clock.
 	Clock clock.Clock

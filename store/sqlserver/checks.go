@@ -145,7 +145,7 @@ func tableFlaws(f *facts, flaws *sqldb.Flaws) {
 }
 
 // askRight is 1 if the user has a right on a table, 0 if not, and NULL if it knows of no such table.
-const askRight = `SELECT CONVERT(nvarchar(1), HAS_PERMS_BY_NAME(N'TABLE', N'OBJECT', N'RIGHT'));`
+const askRight = `SELECT CASE WHEN OBJECT_ID(N'TABLE') IS NOT NULL THEN CONVERT(nvarchar(1), HAS_PERMS_BY_NAME(N'TABLE', N'OBJECT', N'RIGHT')) END;`
 
 // askRight asks whether the user has a right on a table.
 func (l *Ledger) askRight(table, right string) string {
@@ -156,6 +156,9 @@ func (l *Ledger) askRight(table, right string) string {
 func (l *Ledger) lacks(ctx context.Context, _ *facts, table string, rights ...string) (string, error) {
 	return sqldb.Lacking("OBJECT::"+l.address.Name(table), rights, func(right string) (bool, error) {
 		found, err := l.ask(ctx, l.askRight(table, right))
-		return len(found) == 1 && found[0][0] != "0", err // What isn't there is found missing by an operation.
+		if err == nil && (len(found) != 1 || found[0][0] == "") {
+			err = fmt.Errorf("%w: there is no table %s, or the user may not know of it", store.ErrMissing, l.address.Name(table))
+		}
+		return err == nil && found[0][0] == "1", err
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/slotlease/slotlease/internal/scrub"
@@ -59,6 +60,9 @@ func (r *Runner) show(ctx context.Context, err error, shown ...string) error {
 	if m.Text != "" {
 		e.Explain(r.o.Secrets.Scrub(err.Error(), shown...))
 	}
+	if m.Remedy == "" && Unverified(err) {
+		m.Remedy = tryTrust
+	}
 	e.Advise(r.o.Secrets.Scrub(m.Remedy, shown...))
 	// A driver's own context says no more than the caller's.
 	if errors.Is(e, context.Canceled) || errors.Is(e, context.DeadlineExceeded) {
@@ -76,6 +80,14 @@ func (r *Runner) show(ctx context.Context, err error, shown ...string) error {
 		e.Mean(store.ErrNotStored)
 	}
 	return e.Meaning(m.Is, m.RetryAfter)
+}
+
+// tryTrust is what to do about a certificate that isn't accepted, unless the store says.
+const tryTrust = "let this machine trust the authority of the server's certificate (by SSL_CERT_FILE on Linux, or by the URI where that can name one), and name the server as the certificate does"
+
+// Unverified reports whether an error says that the certificate of a server wasn't accepted. Some drivers hand on no more of it.
+func Unverified(err error) bool {
+	return err != nil && strings.Contains(err.Error(), "tls: failed to verify certificate: ")
 }
 
 // mean is the meaning of an error: of one that has a sentinel already, or else by the store's own rules.

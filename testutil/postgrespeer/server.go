@@ -19,6 +19,11 @@ const folders = "/usr/lib/postgresql/*/bin"
 type Options struct {
 	// Settings are further lines of postgresql.conf, such as "max_connections=5".
 	Settings []string
+	// Files are put into the folder of the databases before the server is first started: their texts, by name. Nobody but the server
+	// may read them, as it demands of keys.
+	Files map[string]string
+	// Access are lines of pg_hba.conf, before those that let in the superuser without a password and others with one.
+	Access []string
 	// Follows is the server of which this one is a standby, or nil. It begins with a copy of its data.
 	Follows *Server
 }
@@ -58,12 +63,17 @@ func (o Options) program(port int, data string) (peer.Program, error) {
 			Stop:         syscall.SIGQUIT,
 		}, nil
 	}
+	prepare := [][]string{{paths[0], "-D", at, "-U", "postgres", "--auth=trust", "--no-sync", "--encoding=UTF8", "--locale=C"}}
+	write := func(name, text string) {
+		prepare = append(prepare, []string{"sh", "-c", `umask 077; printf %s "$1" >"$2"`, "sh", text, filepath.Join(at, name)})
+	}
 	const access = "host all,replication postgres 127.0.0.1/32 trust\nhost all all 127.0.0.1/32 scram-sha-256\n"
+	write("pg_hba.conf", strings.Join(append(o.Access, access), "\n"))
+	for name, text := range o.Files {
+		write(name, text)
+	}
 	return peer.Program{
-		Prepare: [][]string{
-			{paths[0], "-D", at, "-U", "postgres", "--auth=trust", "--no-sync", "--encoding=UTF8", "--locale=C"},
-			{"sh", "-c", `printf %s "$1" >"$2"`, "sh", access, filepath.Join(at, "pg_hba.conf")},
-		},
+		Prepare:      prepare,
 		Serve:        serve,
 		Ready:        "database system is ready to accept connections",
 		Unprivileged: true,

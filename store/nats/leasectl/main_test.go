@@ -2,9 +2,11 @@ package main
 
 import (
 	"crypto/rand"
+	"fmt"
 	"testing"
 	"time"
 
+	"github.com/slotlease/slotlease/store/internal/documenttest"
 	"github.com/slotlease/slotlease/store/nats"
 	"github.com/slotlease/slotlease/testutil/leasectltest"
 	"github.com/slotlease/slotlease/testutil/natspeer"
@@ -14,13 +16,15 @@ const canary = "c4naryS3cret"
 
 func TestMain(m *testing.M) { leasectltest.Main(m, main) }
 
+// The servers' authority isn't one of the system's.
 func TestTheCommandsWorkOnNATS(t *testing.T) {
 	t.Parallel()
-	server := natspeer.Start(t, "authorization { user: worker, password: "+canary+" }")
+	cert, key := documenttest.Certificate(t)
+	server := natspeer.Start(t, fmt.Sprintf("tls { cert_file: %q, key_file: %q }\nauthorization { user: worker, password: %s }", cert, key, canary))
 	leasectltest.Run(t, leasectltest.Harness{
 		Fresh: func(t *testing.T) (string, []string) {
 			t.Helper()
-			return "nats://worker@" + server.Addr() + "/" + rand.Text(), []string{"NATS_PASSWORD=" + canary}
+			return "nats://worker@" + server.Addr() + "/" + rand.Text() + "?tls=true", []string{"NATS_PASSWORD=" + canary, "SSL_CERT_FILE=" + cert}
 		},
 		Form:  "nats://USER@HOST:PORT,HOST:PORT/BUCKET",
 		Every: 4 * time.Second, Failover: time.Second,

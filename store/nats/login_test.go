@@ -1,0 +1,90 @@
+package nats
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	natsio "github.com/nats-io/nats.go"
+
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/internal/documenttest"
+	"github.com/slotlease/slotlease/testutil/natspeer"
+	"github.com/slotlease/slotlease/testutil/storetest"
+)
+
+// The system's authorities know no certificate of a test. So the application names those to trust here, and the environment in
+// ./leasectl.
+func TestOverTLSTheServersAreChecked(t *testing.T) {
+	t.Parallel()
+	cert, key := documenttest.Certificate(t, "leases.example")
+	at := natspeer.Start(t, fmt.Sprintf("tls { cert_file: %q, key_file: %q }\nauthorization { user: %q, password: %q }\n", cert, key, "w@x", canary+":/?%")).URI()
+	own, verified := []natsio.Option{natsio.RootCAs(cert)}, "certificates are verified"
+	for what, c := range map[string]struct {
+		at, parameters string
+		connect        []natsio.Option
+		says           string // by errors; empty if there are none
+		secured        string
+	}{
+		"by an own authority":     {at, "?tls=true", own, "", verified},
+		"as the options say":      {at, "", own, "", verified},
+		"without verification":    {at, "?tls=true", []natsio.Option{natsio.Secure(&tls.Config{InsecureSkipVerify: true})}, "", "aren't verified"}, //nolint:gosec // It is what is tested.
+		"by the system's":         {at, "?tls=true", nil, "certificate signed by unknown authority", verified},
+		"since the server does":   {at, "", nil, "certificate signed by unknown authority", "to this machine alone"},
+		"under another name":      {strings.Replace(at, "127.0.0.1", "localhost", 1), "?tls=true", own, "certificate is valid for leases.example, not localhost", verified},
+		"to a server without TLS": {natspeer.Shared(t), "?tls=true", nil, "secure connection not available", verified},
+	} {
+		uri := fresh(strings.Replace(c.at, "nats://", "nats://w%40x:"+canary+"%3A%2F%3F%25@", 1)) + c.parameters
+		l, err := Open(t.Context(), Options{URI: uri, Connect: c.connect})
+		documenttest.Must(t, "Open()", err)
+		defer func() { _ = l.Close(within(t, 20*time.Second)) }()
+		if err = l.Init(within(t, 20*time.Second)); err == nil {
+			err = l.Append(within(t, 20*time.Second), storetest.Grant("job", 1))
+		}
+		if c.says == "" && err != nil || c.says != "" && (!errors.Is(err, store.ErrNotStored) || !strings.Contains(err.Error(), c.says)) {
+			t.Errorf("Append() %s = %v, want %q", what, err, c.says)
+		}
+		if f := examined(t, l)[store.CheckTLS]; (f.Level == store.LevelWarn) != (c.secured == "aren't verified") || !strings.Contains(f.Text, c.secured) {
+			t.Errorf("Examine() %s says %+v of TLS, want %q", what, f, c.secured)
+		}
+	}
+}
+
+// testdata has what nsc makes of an operator, an account and a user, whose tokens don't end.
+func TestAFileOfCredentialsLogsIn(t *testing.T) {
+	t.Parallel()
+	settings, err := os.ReadFile(filepath.Join("testdata", "operator.conf"))
+	documenttest.Must(t, "ReadFile()", err)
+	worker, err := os.ReadFile(filepath.Join("testdata", "worker.creds"))
+	documenttest.Must(t, "ReadFile()", err)
+	uri := fresh(natspeer.Start(t, string(settings)).URI())
+	file := filepath.Join(t.TempDir(), "worker.creds")
+	header, payload, _ := strings.Cut(string(worker), ".")
+	l := opened(t, uri+"?creds="+file)
+	for _, c := range []struct { // The file is read anew for each connection.
+		creds, says string
+		is          error
+	}{
+		{"", "no such file", nil},
+		{"nothing", "no nkey seed found", nil},
+		{header + "." + strings.Replace(payload, ".", ".AAAA", 1), "Authorization Violation", store.ErrDenied}, // another signature
+	} {
+		if c.creds != "" {
+			documenttest.Must(t, "WriteFile()", os.WriteFile(file, []byte(c.creds), 0o600))
+		}
+		documenttest.Means(t, "Append() with "+c.says, l.Append(within(t, 20*time.Second), storetest.Grant("job", 1)), c.is, true, c.says)
+	}
+	documenttest.Must(t, "WriteFile()", os.WriteFile(file, worker, 0o600))
+	documenttest.Must(t, "Init()", l.Init(within(t, 20*time.Second)))
+	documenttest.Must(t, "Append()", l.Append(within(t, 20*time.Second), storetest.Grant("job", 1)))
+	if f := examined(t, l)[CheckLimits]; f.Level != store.LevelOK {
+		t.Errorf("Examine() says %+v of the account", f)
+	}
+	err = opened(t, uri).Append(within(t, 20*time.Second), storetest.Grant("job", 2))
+	documenttest.Means(t, "Append() without credentials", err, store.ErrDenied, true, "")
+}
