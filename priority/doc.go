@@ -3,9 +3,9 @@
 //
 // Claims for a slot open a [Lead] before its boundary. From there on each of the eight
 // priorities has its turn, highest first; [Turns] is the schedule. A worker may claim from
-// its place within its turn, and the first claim has the slot. A higher priority that is
-// alive has claimed before a lower one looks: nobody's place is in a turn's last quarter. One that is dead costs no working time,
-// because all turns end before the boundary:
+// its place within its turn, and the first claim has the slot. Nobody's place is in a turn's
+// last quarter, so that a higher priority that is alive has claimed before a lower one looks.
+// One that is dead costs no working time, because all turns end before the boundary:
 //
 //	boundary − Lead                                              boundary
 //	|— 0 —|— 1 —|— 2 —|— 3 —|— 4 —|— 5 —|— 6 —|— 7 —|               |
@@ -17,9 +17,9 @@
 // Workers of equal priority share a turn. [TieBreak] decides which of them comes first there:
 // the last holder, another one, a random one, or the one that is to have the slot.
 //
-// The order is a preference, not a promise: a claim that takes longer than a quarter of a step to
-// reach the store can be overtaken by a lower priority. The promise is that on one turn
-// schedule and clock, a lower priority's place never comes before a higher one's.
+// The order is a preference, not a promise: a claim that reaches the store more than a
+// quarter of a step late can be overtaken by a lower priority. The promise is that on one turn
+// schedule and clock, a lower priority's place comes at least that much after a higher one's.
 //
 // The package is pure arithmetic, without a clock or randomness. All of it is safe for
 // concurrent use.

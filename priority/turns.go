@@ -53,18 +53,18 @@ type Turns struct {
 // step is the distance between turns asked for; 0 or less means lead/10. spread bounds
 // how far apart two workers can act at one instant of store time: the uncertainty of
 // their store time plus the latency of an append. The schedule's step is at least
-// 4×spread, so that a higher priority's claim has arrived when a lower one looks, but at
-// most lead/9, so that the last turn ends before the boundary with a step's time to spare.
-// If 4×spread is more than lead/9, the order of priorities is no longer sure.
+// 2×spread, so that what was claimed in the first half of a turn has arrived when the next
+// begins, but at most lead/9, so that the last turn ends before the boundary with a step's
+// time to spare. If 2×spread is more than lead/9, the order of priorities is no longer sure.
 func NewTurns(lead, step, spread time.Duration) Turns {
 	lead = min(max(lead, 0), MaxLead)
 	widest := lead / leastSteps
 	if step <= 0 {
 		step = lead / defaultSteps
 	}
-	// Bounding spread first keeps its fourfold from overflowing.
+	// Bounding spread first keeps its double from overflowing.
 	spread = min(max(spread, 0), widest)
-	return Turns{Lead: lead, Step: min(max(step, 4*spread), widest)}
+	return Turns{Lead: lead, Step: min(max(step, 2*spread), widest)}
 }
 
 // Offset is how long after claims open (at boundary − Lead) a worker of priority p
@@ -81,7 +81,8 @@ func NewTurns(lead, step, spread time.Duration) Turns {
 //   - [Spread]: who is to have the slot at the turn's start, the others spread over
 //     its third quarter: many types are claimed at once, so that claims come late more often.
 //
-// The last quarter is nobody's: a claim has that long to arrive before the next turn starts.
+// The last quarter is nobody's, so that even the last claim of a turn has time to arrive before
+// the next one starts.
 // Any other tie-break counts as Sticky. The result is in [p×Step, (p+¾)×Step), or
 // p×Step if Step is 0.
 func (t Turns) Offset(p int, tie TieBreak, held bool, draw uint64) time.Duration {

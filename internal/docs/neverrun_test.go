@@ -39,7 +39,7 @@ var claims = map[string]claim{
 	},
 	"store cosmos": {
 		"Azure Cosmos DB, and Microsoft's emulator", "@vercel/cosmosdb-server; a fake, for regions, throttling and the account", "cosmos-emulator",
-		map[string]string{"README.md": "MySQL 8, Cosmos DB", "docs/stores/cosmos.md": "never on a real account"},
+		map[string]string{"README.md": "(MariaDB), Cosmos DB", "docs/stores/cosmos.md": "never on a real account"},
 	},
 	"store s3": {
 		"Amazon S3", "Versity's gateway", "named",
@@ -49,10 +49,13 @@ var claims = map[string]claim{
 		"Azure Blob Storage", "Azurite, which is Microsoft's", "named",
 		map[string]string{"README.md": "S3 and Azure Blob Storage", "docs/stores/buckets.md": "Tested on stand-ins"},
 	},
-	"system darwin":        {"macOS", "types, by `make portable`", "quick", map[string]string{"README.md": "macOS and Windows are untested", "docs/install.md": "untested"}},
-	"system windows":       {"Windows", "types, by `make portable`", "quick", map[string]string{"README.md": "macOS and Windows are untested", "docs/install.md": "untested"}},
-	"system linux_arm64":   {"Linux on ARM", "amd64; types for 32 bits", "quick", map[string]string{"docs/install.md": "untested"}},
-	"workflows":            {"The workflows of GitHub's, and so all that they are to run", "actionlint; each URI in them", "", map[string]string{"docs/upgrading.md": "have not run yet"}},
+	"system darwin":        {"macOS", "types, by `make portable`", "quick", map[string]string{"README.md": "macOS and Windows are untested", "docs/install.md": "For macOS, Windows and 32 bits, only the types are checked"}},
+	"system windows":       {"Windows", "types, by `make portable`", "quick", map[string]string{"README.md": "macOS and Windows are untested", "docs/install.md": "For macOS, Windows and 32 bits, only the types are checked"}},
+	"system linux_arm":     {"Linux on ARM", "amd64", "quick", map[string]string{"docs/install.md": "on ARM, nothing is"}},
+	"server Valkey":        {"Valkey", "Redis 7.0", "servers", map[string]string{"docs/stores/redis.md": "Valkey is untested", "docs/stores.md": "Valkey, which is untested"}},
+	"deploy compose":       {"Docker and its compose, and the image", "the file is read as Docker reads it, and its jobs run as processes", "deploy", map[string]string{"examples/deploy/README.md": "In containers in GitHub's CI only"}},
+	"deploy nomad":         {"Nomad", "the job is read by HCL's parser", "", map[string]string{"examples/deploy/README.md": "never on Nomad"}},
+	"workflows":            {"The workflows on GitHub, and what only they would run", "actionlint; each URI in them, by its store", "", map[string]string{"docs/upgrading.md": "have not run yet"}},
 	"parameters sqlserver": {"The parameters of SQL Server's URI", "they are parsed", "sql-server", map[string]string{"docs/stores/sqlserver.md": "**Untested**"}},
 	"tls sqlserver":        {"TLS to SQL Server", "the driver's own tests", "sql-server", map[string]string{"docs/stores/sqlserver.md": "**Untested**"}},
 }
@@ -92,13 +95,34 @@ func TestWhatIsNeverRunSaysSo(t *testing.T) {
 	p := read(t, "docs/proofs.md")
 	before, rest, _ := strings.Cut(p.text, begin)
 	was, after, ok := strings.Cut(rest, end)
-	want := "| Nothing here runs | Nearest to it that runs | Job of GitHub's ¹ |\n|---|---|---|\n" + strings.Join(rows, "")
+	want := "| Nothing here runs | Nearest to it that runs | Job on GitHub ¹ |\n|---|---|---|\n" + strings.Join(rows, "")
 	if ok && was != want && *update {
 		if err := os.WriteFile(filepath.Join(root, p.path), []byte(before+begin+want+end+after), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	} else if was != want {
 		t.Errorf("%s has another list than\n%s\nwrite it with: go test ./internal/docs -run NeverRun -update", p.path, want)
+	}
+}
+
+// Parameters in URIs of stores that no test here opens by a URI of a page: internal/named opens those of all others.
+func TestParametersThatAreShownAreThoseOfTheStore(t *testing.T) {
+	shown := 0
+	for scheme, store := range map[string]string{"etcds?": "etcd", "nats": "nats", "k8s": "kubernetes", "sqlserver": "sqlserver"} {
+		all := parameters(t, store)
+		for _, p := range append(pages(t), read(t, ".github/workflows/ci.yml"), read(t, "store/"+store+"/doc.go")) {
+			for _, uri := range regexp.MustCompile(`\b`+scheme+":(?://)?[^\\s?'\"`]*\\?([^\\s'\"`|]*)").FindAllStringSubmatch(p.text, -1) {
+				for pair := range strings.SplitSeq(uri[1], "&") {
+					name, _, _ := strings.Cut(pair, "=")
+					if shown++; !slices.Contains(all, name) {
+						t.Errorf("%s shows %s, and %s has no parameter %s", p.path, uri[0], store, name)
+					}
+				}
+			}
+		}
+	}
+	if shown < 4 {
+		t.Errorf("%d parameters are shown, want all", shown)
 	}
 }
 
@@ -124,16 +148,28 @@ func unrun(t *testing.T) map[string]string {
 			}
 		}
 	}
-	for _, target := range regexp.MustCompile(`(darwin|windows|linux_arm)\w*`).FindAllString(read(t, ".goreleaser.yaml").text, -1) {
-		system, _, _ := strings.Cut(target, "_")
-		if system == "linux" {
-			system = "linux_arm64"
+	for _, targets := range regexp.MustCompile(`targets: \[(.*)\]`).FindAllStringSubmatch(read(t, ".goreleaser.yaml").text, -1) {
+		for target := range strings.SplitSeq(targets[1], ", ") {
+			if target != "linux_amd64" {
+				found["system "+regexp.MustCompile(`^(darwin|windows|linux_arm).*`).ReplaceAllString(target, "$1")] = "the tests run on linux/amd64"
+			}
 		}
-		found["system "+system] = "the tests run on linux/amd64"
+	}
+	for _, row := range read(t, "docs/upgrading.md").table(t, "| | By `make prove`, on Debian 12 | Besides, by GitHub's workflows ¹ |") {
+		if row[1] == "" && row[0] != "MySQL" && row[0] != "SQL Server" { // These two have stores of their own.
+			found["server "+row[0]] = "docs/upgrading.md says that no version was run"
+		}
+	}
+	for _, dir := range []string{"compose", "nomad"} {
+		found["deploy "+dir] = "there is neither Docker nor Nomad"
 	}
 	named := runners(t)
 	for _, file := range deployed(t) {
-		if !strings.Contains(named, path.Base(file)) {
+		dir := ""
+		if strings.HasPrefix(file, "examples") {
+			dir = path.Base(path.Dir(file)) + "/"
+		}
+		if !strings.Contains(named, path.Base(file)) || !strings.Contains(named, dir) {
 			found["file "+file] = "no test, nor the Makefile, names it"
 		}
 	}
@@ -160,22 +196,20 @@ func stores(t *testing.T) map[string]bool {
 }
 
 // listed is where a store lists the parameters of its URIs.
-var listed = regexp.MustCompile(`(?:is unknown: use |known := \[\]string\{|did you mean |the only option is %s", name\+"=…", )([\w", ]+)`)
+var listed = regexp.MustCompile(`(?:is unknown: use |Parameters\(query, \[\]string\{|known := \[\]string\{|did you mean |unsafeFileSystem += "\?)([\w", ]+)`)
 
 // parameters are those that a store's URIs may have.
 func parameters(t *testing.T, store string) (all []string) {
 	t.Helper()
-	code := ""
-	for _, file := range []string{"uri.go", "address.go", "open.go"} {
-		text, _ := os.ReadFile(filepath.Join(root, "store", store, file))
-		code += string(text)
-	}
-	for _, list := range listed.FindAllStringSubmatch(code, -1) {
+	for _, list := range listed.FindAllStringSubmatch(source(t, false, "store/"+store), -1) {
 		for _, name := range regexp.MustCompile(`\w+`).FindAllString(strings.ReplaceAll(list[1], " or ", " "), -1) {
 			if !slices.Contains(all, name) {
 				all = append(all, name)
 			}
 		}
+	}
+	if len(all) == 0 && store != "memory" {
+		t.Errorf("no parameters of %s are found: it lists them otherwise than others", store)
 	}
 	return all
 }
@@ -186,7 +220,7 @@ func isUsed(t *testing.T, store, parameter string) bool {
 	t.Helper()
 	given := regexp.MustCompile(`\b` + parameter + `=`)
 	for file, text := range testsOf(t, store) {
-		if given.MatchString(text) && !strings.Contains(file, "uri_test") && !strings.Contains(file, "fuzz") {
+		if given.MatchString(regexp.MustCompile(`//[^\n"`+"`"+`]*\n`).ReplaceAllString(text, "\n")) && !regexp.MustCompile("uri_test|fuzz|example_test").MatchString(file) {
 			return true
 		}
 	}
@@ -203,7 +237,7 @@ func testsOf(t *testing.T, store string) map[string]string {
 			t.Fatal(err)
 		}
 		for _, file := range files {
-			if text := read(t, file).text; !strings.HasPrefix(pattern, "cmd") || strings.Contains(text, store+"://") || strings.Contains(text, store+":") {
+			if text := read(t, file).text; !strings.HasPrefix(pattern, "cmd") || strings.Contains(text, cmp.Or(map[string]string{"kubernetes": "k8s", "mongo": "mongodb"}[store], store)+":") {
 				all[file] = text
 			}
 		}

@@ -54,7 +54,7 @@ func (l *Ledger) meaning(err error) storekit.Meaning {
 	case m.Is != nil:
 	case answered && (r.StatusCode >= http.StatusInternalServerError || r.StatusCode == http.StatusRequestTimeout):
 		m.Remedy = "again in a moment: the server answers, but can't serve now; if it lasts, look at its health"
-	case !answered && !storekit.Unverified(err):
+	case !answered && storekit.OfCertificate(err, "") == "":
 		m.Remedy = "check the name of the account, and that its network lets this machine in"
 	}
 	return m

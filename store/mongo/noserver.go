@@ -47,6 +47,9 @@ func (l *login) remedy(err error) string {
 // inPicture matches a server in the driver's picture of the deployment: its address, what it is, and why that isn't known.
 var inPicture = regexp.MustCompile(`\{ Addr: ([^,{}]+), Type: (\w+)(?:, Tag sets: .*?)?(?:, Average RTT: \d+)?(?:, Last error: (.*?))? \}, `)
 
+// clientRefused matches what servers say of a client's certificate, or the lack of one. Other alerts may mean anything.
+var clientRefused = regexp.MustCompile(`remote error: tls: [a-z ]*certificate`)
+
 // handshake matches what the driver says of every connection that it couldn't make, before it says why.
 var handshake = regexp.MustCompile(`^(error occurred during connection handshake: )?(dial \w+( \S+)?: )?(connect: )?`)
 
@@ -104,9 +107,9 @@ func (l *login) noServer(picture string) (why, try string) {
 		return "no primary: an election? " + list, tryStale
 	case seen[kindUnknown] < n:
 		return "no primary: an election? " + list, tryElection
-	case storekit.Unverified(errors.New(list)):
-		return noServers + ": " + list, tryTrust
-	case strings.Contains(list, "remote error: tls: "):
+	case storekit.OfCertificate(errors.New(list), tryTrust) != "":
+		return noServers + ": " + list, storekit.OfCertificate(errors.New(list), tryTrust)
+	case clientRefused.MatchString(list):
 		return noServers + ": " + list, tryClient
 	case seen[renamed] == n:
 		return noServers + ": " + list, tryNames

@@ -92,7 +92,7 @@ func (l *Ledger) meaning(err error) storekit.Meaning {
 	}
 	notStored := m.NotStored
 	m = meanings[e.Number]
-	if slices.Contains(mistakes, e.Number) || e.Number == codeNoTable && !strings.Contains(e.Message, l.address.Table) {
+	if slices.Contains(mistakes, e.Number) || e.Number == codeNoTable && !strings.Contains(strings.ToLower(e.Message), strings.ToLower(l.address.Table)) {
 		m = sqldb.Mistaken(e.Number, e.Message)
 	}
 	switch e.Number {

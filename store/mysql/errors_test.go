@@ -261,6 +261,17 @@ func TestOnlyTheOwnKeyIsAConflict(t *testing.T) {
 	}
 }
 
+// With lower_case_table_names=1, a server says names in small letters.
+func TestAMissingTableIsMissingHoweverTheServerWritesIt(t *testing.T) {
+	t.Parallel()
+	l := opened(t, Options{URI: "mysql://h/jobs?table=Worker_Leases"})
+	for _, name := range []string{"worker_leases", "Worker_Leases", "worker_leases_roster"} {
+		if m := l.meaning(&mysql.MySQLError{Number: 1146, Message: "Table 'jobs." + name + "' doesn't exist"}); !errors.Is(m.Is, store.ErrMissing) {
+			t.Errorf("meaning of a missing table %s = %+v, want ErrMissing", name, m)
+		}
+	}
+}
+
 func TestAMistakenStatementIsNoFaultOfTheServer(t *testing.T) {
 	t.Parallel()
 	l := opened(t, Options{URI: uriOf(t, mysqlpeer.Database(t))})

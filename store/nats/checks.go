@@ -80,16 +80,15 @@ func (b *bucket) answered(ctx context.Context) (string, error) {
 	return "the bucket's leader answered", err
 }
 
-// secured says how connections are secured, of which the application's options have a say, too.
+// secured says how the connection is secured, of which the application's options have a say, too.
 func (b *bucket) secured(context.Context) (string, error) {
-	var o natsio.Options
-	for _, set := range b.options {
-		if set != nil {
-			_ = set(&o) // What it says against it, connections say.
-		}
+	o := natsio.Options{Secure: b.at.tls}
+	if c := b.made(); c != nil {
+		o = c.Opts
 	}
+	own := o.TLSConfig
 	switch {
-	case o.Secure && o.TLSConfig != nil && o.TLSConfig.InsecureSkipVerify:
+	case o.Secure && own != nil && own.InsecureSkipVerify && own.VerifyPeerCertificate == nil && own.VerifyConnection == nil:
 		return storekit.Found("", storekit.Flaw{Check: store.CheckTLS, What: "encrypted, and the servers' certificates aren't verified", Remedy: "don't set InsecureSkipVerify"})
 	case o.Secure:
 		return "encrypted, and the servers' certificates are verified", nil

@@ -75,6 +75,13 @@ func (b *bucket) connected() (jetstream.JetStream, error) {
 	return c.js, nil
 }
 
+// made is the connection, or nil before it is.
+func (b *bucket) made() *natsio.Conn {
+	b.connector.mu.Lock()
+	defer b.connector.mu.Unlock()
+	return b.connector.conn
+}
+
 // Close closes the connection.
 func (b *bucket) Close() error {
 	c := &b.connector

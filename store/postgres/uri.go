@@ -44,7 +44,7 @@ func parseURI(uri string) (address, error) {
 	case (a.sslmode == "allow" || a.sslmode == "prefer") && !a.Loopback():
 		errs = append(errs, errors.New("uri: sslmode=allow and sslmode=prefer go on without encryption if somebody in between says so: use verify-full, or disable to do without on purpose"))
 	case !slices.ContainsFunc(a.Hosts, encrypts) && (a.sslrootcert+a.sslcert+a.sslkey != "" || a.channelBinding == "require"):
-		errs = append(errs, errors.New("uri: sslrootcert, sslcert, sslkey and channel_binding=require need TLS, and there is none with sslmode=disable, the default on this machine, nor on a Unix socket: add sslmode=verify-full, or leave them out"))
+		errs = append(errs, errors.New("uri: sslrootcert, sslcert, sslkey and channel_binding=require need TLS, and there is none on a Unix socket, nor with sslmode=disable, the default for a host on this machine: leave them out, or give such a host sslmode=verify-full"))
 	}
 	return a, errors.Join(errs...)
 }

@@ -64,8 +64,9 @@ func (l *Ledger) meaning(err error) storekit.Meaning {
 	case status == http.StatusConflict: // ConditionalRequestConflict: another request for the key is in progress
 		return storekit.Meaning{Sound: true, Text: text}
 	}
-	if storekit.Unverified(err) {
-		return storekit.Meaning{Remedy: "let this machine trust the authority of the endpoint's certificate (by SSL_CERT_FILE on Linux; AWS_CA_BUNDLE names those to trust in place of the system's), and name the endpoint as the certificate does"}
+	const trust = "let this machine trust the authority of the endpoint's certificate (by SSL_CERT_FILE on Linux; AWS_CA_BUNDLE names those to trust in place of the system's), and name the endpoint as the certificate does"
+	if try := storekit.OfCertificate(err, trust); try != "" {
+		return storekit.Meaning{Remedy: try}
 	}
 	return storekit.Meaning{Text: text}
 }

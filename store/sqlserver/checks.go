@@ -145,7 +145,7 @@ func tableFlaws(f *facts, flaws *sqldb.Flaws) {
 }
 
 // askRight is 1 if the user has a right on a table, 0 if not, and NULL if it knows of no such table.
-const askRight = `SELECT CASE WHEN OBJECT_ID(N'TABLE') IS NOT NULL THEN CONVERT(nvarchar(1), HAS_PERMS_BY_NAME(N'TABLE', N'OBJECT', N'RIGHT')) END;`
+const askRight = `SELECT CONVERT(nvarchar(1), HAS_PERMS_BY_NAME(N'TABLE', N'OBJECT', N'RIGHT'));`
 
 // askRight asks whether the user has a right on a table.
 func (l *Ledger) askRight(table, right string) string {

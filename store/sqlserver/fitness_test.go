@@ -200,6 +200,9 @@ func TestFactsAreReadFromTheCatalog(t *testing.T) {
 	if err != nil || len(f.copies) != 0 {
 		t.Errorf("lookOn() without a right to see replicas = %+v, %v, want none", f, err)
 	}
+	if _, err := l.lookOn(t.Context(), answers(rows, map[string]error{askOfGroup: said(156, 15, "Incorrect syntax near the keyword 'd'.")})); err == nil {
+		t.Error("lookOn() with a statement that the server takes for none = nil, want an error")
+	}
 	for _, text := range slices.Sorted(maps.Keys(rows)) {
 		if _, err := l.lookOn(t.Context(), answers(rows, map[string]error{text: errors.New("broken")})); err == nil {
 			t.Errorf("lookOn() of a connection that breaks at %s = nil, want an error", text)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -60,9 +61,7 @@ func (r *Runner) show(ctx context.Context, err error, shown ...string) error {
 	if m.Text != "" {
 		e.Explain(r.o.Secrets.Scrub(err.Error(), shown...))
 	}
-	if m.Remedy == "" && Unverified(err) {
-		m.Remedy = tryTrust
-	}
+	m.Remedy = cmp.Or(m.Remedy, OfCertificate(err, ""))
 	e.Advise(r.o.Secrets.Scrub(m.Remedy, shown...))
 	// A driver's own context says no more than the caller's.
 	if errors.Is(e, context.Canceled) || errors.Is(e, context.DeadlineExceeded) {
@@ -82,12 +81,17 @@ func (r *Runner) show(ctx context.Context, err error, shown ...string) error {
 	return e.Meaning(m.Is, m.RetryAfter)
 }
 
-// tryTrust is what to do about a certificate that isn't accepted, unless the store says.
-const tryTrust = "let this machine trust the authority of the server's certificate (by SSL_CERT_FILE on Linux, or by the URI where that can name one), and name the server as the certificate does"
-
-// Unverified reports whether an error says that the certificate of a server wasn't accepted. Some drivers hand on no more of it.
-func Unverified(err error) bool {
-	return err != nil && strings.Contains(err.Error(), "tls: failed to verify certificate: ")
+// OfCertificate is what to do about an error that says that the certificate of a server wasn't accepted, and empty of any other:
+// trust says how a store's users name its authority; empty: as most do. Some drivers hand on no more than the text.
+func OfCertificate(err error, trust string) string {
+	text := fmt.Sprint(err)
+	switch {
+	case strings.Contains(text, "x509: certificate has expired or is not yet valid"):
+		return "renew the server's certificate, or set the clock of this machine"
+	case strings.Contains(text, "tls: failed to verify certificate: "), strings.Contains(text, "x509: certificate "):
+		return cmp.Or(trust, "let this machine trust the authority of the server's certificate (by SSL_CERT_FILE on Linux, or by the URI where that can name one), and name the server as the certificate does")
+	}
+	return ""
 }
 
 // mean is the meaning of an error: of one that has a sentinel already, or else by the store's own rules.

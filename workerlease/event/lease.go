@@ -32,7 +32,7 @@ type (
 		Slot   slots.Slot
 		Holder store.Record
 		// Inversion says that the holder's priority is lower than this worker's. This
-		// worker's claim came more than a step late.
+		// worker's claim came more than a quarter of a step late.
 		Inversion bool
 		// Done says that the job of the slot is done.
 		Done bool

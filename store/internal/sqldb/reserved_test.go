@@ -16,11 +16,15 @@ import (
 // statement is what makes a text a statement, or a part of one: our statements have their keywords in capitals. prose
 // is what a remedy has that names statements.
 var (
-	statement = regexp.MustCompile(`\b(SELECT|INSERT|DELETE|UPDATE|CREATE|MERGE|DECLARE|CASE|GRANT|SET|ALTER|DROP|WITH|FROM|WHERE|VALUES|AS|JOIN|AND)\b`)
+	statement = regexp.MustCompile(`\b(SELECT|INSERT|DELETE|UPDATE|CREATE|MERGE|DECLARE|CASE|GRANT|SET|ALTER|DROP|WITH|FROM|WHERE|VALUES|AS|JOIN|AND|ORDER|GROUP|LOCK|TRUNCATE|PRAGMA|DUPLICATE|RETURNING|TABLE)\b`)
 	prose     = regexp.MustCompile(`…|, (and|or|too|then|with|unless|while)\b`)
 	// noNames are comments, texts, quoted names, variables, arguments and values.
 	noNames = regexp.MustCompile("(?s)--[^\n]*|'[^']*'|\"[^\"]*\"|`[^`]*`|\\[[^\\]]*\\]|@+\\w+|%\\w|%\\[\\d\\]\\w|\\b(true|false)\\b|= on\\b")
 	named   = regexp.MustCompile(`\b[A-Za-z_]\w*`)
+	// aliases may be written in capitals, too, but for the types of CAST; and small are statements that this test doesn't know.
+	aliases = regexp.MustCompile(`\bAS ([A-Z_]+)\b`)
+	types   = []string{"BINARY", "CHAR", "UNSIGNED", "SIGNED"}
+	small   = regexp.MustCompile(`^\s*(select .* (from|as)|insert into|update .* set|delete from|create (table|index)|merge into) `)
 )
 
 // In each store that speaks SQL, no table, column or alias is a word that is reserved in its dialect: the server takes
@@ -32,7 +36,9 @@ func TestNoNameInAStatementIsReserved(t *testing.T) {
 	for dialect, words := range reserved {
 		found, read := 0, 0
 		for at, text := range statements(t, filepath.Join("..", "..", dialect)) {
-			read++
+			if read++; small.MatchString(text) {
+				t.Errorf("%s: keywords are in capitals, so that names show: %s", at, text)
+			}
 			for _, name := range names(text) {
 				found++
 				if slices.Contains(words, name) {
@@ -46,6 +52,7 @@ func TestNoNameInAStatementIsReserved(t *testing.T) {
 	}
 	for text, want := range map[string]bool{
 		"SELECT 1 AS clustered": true, "SELECT 1 AS is_clustered": false, "SELECT 1 AS [clustered], 'as'": false, "SELECT a.Open FROM sys.tables AS a": true,
+		"SELECT 1 AS OPEN": true, "CAST(? AS BINARY)": false,
 	} {
 		if is := slices.ContainsFunc(names(text), func(name string) bool { return slices.Contains(reserved["sqlserver"], name) }); is != want {
 			t.Errorf("%q has a reserved word for a name: %v, want %v", text, is, want)
@@ -97,7 +104,7 @@ func statements(t *testing.T, dir string) map[string]string {
 				return true
 			}
 			text, is := literal(e)
-			if is && statement.MatchString(text) && !prose.MatchString(text) {
+			if is && (statement.MatchString(text) || small.MatchString(text)) && !prose.MatchString(text) {
 				found[set.Position(e.Pos()).String()] = text
 			}
 			return !is
@@ -125,6 +132,11 @@ func names(text string) (all []string) {
 	for _, word := range named.FindAllString(noNames.ReplaceAllString(text, " "), -1) {
 		if word != strings.ToUpper(word) {
 			all = append(all, strings.ToLower(word))
+		}
+	}
+	for _, alias := range aliases.FindAllStringSubmatch(text, -1) {
+		if !slices.Contains(types, alias[1]) {
+			all = append(all, strings.ToLower(alias[1]))
 		}
 	}
 	return all

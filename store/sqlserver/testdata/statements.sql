@@ -238,5 +238,5 @@ GO
 SELECT TOP (0) seq FROM [dbo].[worker_leases];
 GO
 -- a right
-SELECT CASE WHEN OBJECT_ID(N'[dbo].[worker_leases]') IS NOT NULL THEN CONVERT(nvarchar(1), HAS_PERMS_BY_NAME(N'[dbo].[worker_leases]', N'OBJECT', N'INSERT')) END;
+SELECT CONVERT(nvarchar(1), HAS_PERMS_BY_NAME(N'[dbo].[worker_leases]', N'OBJECT', N'INSERT'));
 GO

@@ -10,7 +10,7 @@ import (
 var (
 	slotsWon  = counter("slots.won", "{slot}", "Slots that a worker or its group won.")
 	slotsLost = counter("slots.lost", "{slot}", "Slots that another worker won.")
-	inverted  = counter("slots.inverted", "{slot}", "Slots lost to a lower priority by a claim more than a step late.")
+	inverted  = counter("slots.inverted", "{slot}", "Slots lost to a lower priority by a claim more than a quarter of a step late.")
 	missed    = counterBy("reason", values(
 		workerlease.Unreachable, workerlease.TooLate, workerlease.Overrunning, workerlease.Poisoned, workerlease.Denied,
 		workerlease.Refused, workerlease.StoreWentBack, workerlease.Ineligible, workerlease.Paused, workerlease.Drained, workerlease.Unattended,
