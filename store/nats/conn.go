@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	natsio "github.com/nats-io/nats.go"
@@ -38,7 +39,8 @@ type connector struct {
 	js      jetstream.JetStream
 	stream  jetstream.Stream
 	closed  bool
-	waiting sync.Map // of *waiter
+	waiting sync.Map                    // of *waiter
+	made    atomic.Pointer[natsio.Conn] // conn, for those who don't wait until it is made
 }
 
 // waiter is a request that waits for its reply. subject is what it is sent to, or the end of that.
@@ -61,6 +63,7 @@ func (b *bucket) connected() (jetstream.JetStream, error) {
 			return nil, storekit.NotStored(err)
 		}
 		c.conn = conn
+		c.made.Store(conn)
 		if c.js, err = jetstream.New(conn, jetstream.WithDefaultTimeout(putTime)); err != nil {
 			return nil, storekit.NotStored(err)
 		}
@@ -73,13 +76,6 @@ func (b *bucket) connected() (jetstream.JetStream, error) {
 		return nil, storekit.NotStored(err)
 	}
 	return c.js, nil
-}
-
-// made is the connection, or nil before it is.
-func (b *bucket) made() *natsio.Conn {
-	b.connector.mu.Lock()
-	defer b.connector.mu.Unlock()
-	return b.connector.conn
 }
 
 // Close closes the connection.
