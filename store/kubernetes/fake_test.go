@@ -26,6 +26,12 @@ import (
 // replying is a ledger whose server replies as told to what isn't about the namespace, which nobody may read.
 func replying(t *testing.T, reply http.HandlerFunc) *Ledger {
 	t.Helper()
+	return replyingTo(t, "k8s:jobs", reply)
+}
+
+// replyingTo is replying to a ledger with a URI.
+func replyingTo(t *testing.T, uri string, reply http.HandlerFunc) *Ledger {
+	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, "/namespaces/jobs") {
 			w.WriteHeader(http.StatusForbidden)
@@ -35,7 +41,7 @@ func replying(t *testing.T, reply http.HandlerFunc) *Ledger {
 		reply(w, r)
 	}))
 	t.Cleanup(s.Close)
-	return opened(t, Options{URI: "k8s:jobs", Config: &rest.Config{Host: s.URL, BearerToken: canary}})
+	return opened(t, Options{URI: uri, Config: &rest.Config{Host: s.URL, BearerToken: canary}})
 }
 
 // status is a reply of the API's.
@@ -137,20 +143,22 @@ func TestWhatWasNotSentIsSurelyNotStored(t *testing.T) {
 
 func TestTheTimeIsTheDateOfTheReply(t *testing.T) {
 	t.Parallel()
-	dated := func(date string) *Ledger {
-		return replying(t, func(w http.ResponseWriter, _ *http.Request) {
+	dated := func(uri, date string) *Ledger {
+		return replyingTo(t, uri, func(w http.ResponseWriter, _ *http.Request) {
 			if w.Header().Set("Date", date); date == "" {
 				w.Header()["Date"] = nil
 			}
 			w.WriteHeader(http.StatusForbidden)
 		})
 	}
-	s, err := dated("Tue, 24 Nov 2026 12:31:47 GMT").Now(within(t, 20*time.Second))
-	if want := time.Date(2026, 11, 24, 12, 31, 47, 0, time.UTC); err != nil || !s.Time.Equal(want) || s.Granularity != time.Second || s.MaxAge != 0 || s.Skew != DefaultServerSkew {
-		t.Errorf("Now() = %+v, %v, want %v", s, err, want)
+	for uri, skew := range map[string]time.Duration{"k8s:jobs": DefaultServerSkew, "k8s:jobs?serverSkew=777ms": 777 * time.Millisecond} {
+		s, err := dated(uri, "Tue, 24 Nov 2026 12:31:47 GMT").Now(within(t, 20*time.Second))
+		if want := time.Date(2026, 11, 24, 12, 31, 47, 0, time.UTC); err != nil || !s.Time.Equal(want) || s.Granularity != time.Second || s.MaxAge != 0 || s.Skew != skew {
+			t.Errorf("Now() of %s = %+v, %v, want %v and a skew of %v", uri, s, err, want, skew)
+		}
 	}
 	for _, date := range []string{"", "soon"} {
-		if s, err := dated(date).Now(within(t, 20*time.Second)); err == nil || !s.IsZero() {
+		if s, err := dated("k8s:jobs", date).Now(within(t, 20*time.Second)); err == nil || !s.IsZero() {
 			t.Errorf("Now() with the date %q = %+v, %v, want an error", date, s, err)
 		}
 	}
