@@ -98,6 +98,7 @@ func (l *login) noServer(picture string) (why, try string) {
 	if others := l.otherSet(addrs); others != "" && seen[kindUnknown] == len(servers) && seen[renamed] == 0 {
 		return strings.TrimSuffix(others+"; "+list, "; "), trySet
 	}
+	trust := storekit.OfCertificate(errors.New(list), tryTrust)
 	switch n := len(servers); {
 	case n == 0:
 		return noServers, tryServer
@@ -107,8 +108,8 @@ func (l *login) noServer(picture string) (why, try string) {
 		return "no primary: an election? " + list, tryStale
 	case seen[kindUnknown] < n:
 		return "no primary: an election? " + list, tryElection
-	case storekit.OfCertificate(errors.New(list), tryTrust) != "":
-		return noServers + ": " + list, storekit.OfCertificate(errors.New(list), tryTrust)
+	case trust != "":
+		return noServers + ": " + list, trust
 	case clientRefused.MatchString(list):
 		return noServers + ": " + list, tryClient
 	case seen[renamed] == n:

@@ -65,8 +65,8 @@ var meanings = map[uint16]storekit.Meaning{
 	3819: sqldb.Refused, 4025: sqldb.Refused, // checks
 }
 
-// mistakes are the numbers of a statement that the server takes for none, or that names what isn't there: syntax, columns, too many of
-// them, variables, functions and tables of a statement, and of collations that don't fit.
+// mistakes are the numbers of statements that the server can't parse, or that name what isn't there (columns, variables, functions, or
+// tables of the statement), have too many columns, or collations that don't fit.
 var mistakes = []uint16{1052, 1054, 1064, 1109, 1128, 1136, 1149, 1193, 1267, 1305, 1582}
 
 // codeOf is the number of a server's error, or 0.

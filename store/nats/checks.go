@@ -83,7 +83,7 @@ func (b *bucket) answered(ctx context.Context) (string, error) {
 // secured says how the connection is secured, of which the application's options have a say, too.
 func (b *bucket) secured(context.Context) (string, error) {
 	o := natsio.Options{Secure: b.at.tls}
-	if c := b.connector.made.Load(); c != nil {
+	if c := b.connector.conn.Load(); c != nil {
 		o = c.Opts
 	}
 	own := o.TLSConfig

@@ -35,12 +35,11 @@ const codeOtherStream jetstream.ErrorCode = 10060
 // connector makes the one connection of a ledger, when it is first needed.
 type connector struct {
 	mu      sync.Mutex
-	conn    *natsio.Conn
+	conn    atomic.Pointer[natsio.Conn] // set under mu, and read by those who don't wait until it is made, too
 	js      jetstream.JetStream
 	stream  jetstream.Stream
 	closed  bool
-	waiting sync.Map                    // of *waiter
-	made    atomic.Pointer[natsio.Conn] // conn, for those who don't wait until it is made
+	waiting sync.Map // of *waiter
 }
 
 // waiter is a request that waits for its reply. subject is what it is sent to, or the end of that.
@@ -57,19 +56,18 @@ func (b *bucket) connected() (jetstream.JetStream, error) {
 	if c.closed {
 		return nil, storekit.NotStored(store.ErrClosed)
 	}
-	if c.conn == nil {
+	if c.conn.Load() == nil {
 		conn, err := natsio.Connect(b.at.servers(), b.options...)
 		if err != nil {
 			return nil, storekit.NotStored(err)
 		}
-		c.conn = conn
-		c.made.Store(conn)
+		c.conn.Store(conn)
 		if c.js, err = jetstream.New(conn, jetstream.WithDefaultTimeout(putTime)); err != nil {
 			return nil, storekit.NotStored(err)
 		}
 	}
-	if !c.conn.IsConnected() {
-		err := c.conn.LastError()
+	if conn := c.conn.Load(); !conn.IsConnected() {
+		err := conn.LastError()
 		if err == nil {
 			err = natsio.ErrConnectionReconnecting
 		}
@@ -83,8 +81,9 @@ func (b *bucket) Close() error {
 	c := &b.connector
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.closed = true; c.conn != nil {
-		c.conn.Close()
+	c.closed = true
+	if conn := c.conn.Load(); conn != nil {
+		conn.Close()
 	}
 	return nil
 }

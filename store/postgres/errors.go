@@ -42,8 +42,8 @@ const (
 	codeIdleSession      = "57P05"
 )
 
-// mistakes are the codes of a statement that the server takes for none, or that names what isn't there: syntax, columns, functions
-// and parameters; of types that don't fit; and 42P10, that no unique index fits ON CONFLICT.
+// mistakes are the codes of statements that the server can't parse, or that name what isn't there (columns, functions, parameters), or
+// have types that don't fit; 42P10 is that no unique index fits ON CONFLICT.
 var mistakes = []string{"42601", "42702", "42703", "42725", "42803", "42804", "42846", "42883", "42P02", "42P08", "42P10", "42P18"}
 
 // rolledBack are the classes of errors with which a server ends a statement that it has rolled back. An error of

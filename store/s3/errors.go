@@ -65,10 +65,7 @@ func (l *Ledger) meaning(err error) storekit.Meaning {
 		return storekit.Meaning{Sound: true, Text: text}
 	}
 	const trust = "let this machine trust the authority of the endpoint's certificate (by SSL_CERT_FILE on Linux; AWS_CA_BUNDLE names those to trust in place of the system's), and name the endpoint as the certificate does"
-	if try := storekit.OfCertificate(err, trust); try != "" {
-		return storekit.Meaning{Remedy: try}
-	}
-	return storekit.Meaning{Text: text}
+	return storekit.Meaning{Text: text, Remedy: storekit.OfCertificate(err, trust)}
 }
 
 // describe is the code, the status and the message of a reply; empty if there was none.

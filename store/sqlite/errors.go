@@ -56,7 +56,7 @@ func isClosed(err error) bool {
 	return errors.Is(err, sql.ErrConnDone) || err != nil && err.Error() == "sql: database is closed"
 }
 
-// mistaken is what SQLite says of a statement that it takes for none, or that names what isn't there. Tables that are no longer a ledger's
+// mistaken is what SQLite says of a statement that it can't parse, or that names what isn't there. Tables that are no longer a ledger's
 // have been found by then.
 var mistaken = regexp.MustCompile(`syntax error|unrecognized token|incomplete input|no such (column|function|table)`)
 
@@ -77,7 +77,7 @@ func (l *Ledger) explain(ctx context.Context, err error) error {
 	case c&0xff == code.SQLITE_PERM, c&0xff == code.SQLITE_READONLY, c&0xff == code.SQLITE_CANTOPEN:
 		return l.denied(err)
 	case c == code.SQLITE_ERROR && mistaken.MatchString(err.Error()):
-		return advised{fmt.Errorf("%w: a statement or the tables are mistaken, and not the file: %w", store.ErrRefused, err), fault.OfMistake}
+		return advised{fmt.Errorf("%w: the statement or the tables are at fault, not the file: %w", store.ErrRefused, err), fault.OfMistake}
 	case c&0xff == code.SQLITE_INTERRUPT && ctx.Err() != nil:
 		return fault.Ended(ctx)
 	case errors.Is(err, fs.ErrPermission):

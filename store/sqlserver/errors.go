@@ -62,8 +62,8 @@ var meanings = map[int32]storekit.Meaning{
 	40532: sqldb.Denied, 40615: sqldb.Denied, // of Azure: the server, the firewall
 }
 
-// syntax is the severity ("class") of an error by which the server takes a statement for none. mistakes are others, with names
-// that it doesn't know: functions, columns, too few of them, and parts of names.
+// syntax is the severity ("class") of an error about a statement that the server can't parse. mistakes are of statements with names that
+// it doesn't know (functions, columns, parts of names), or with too few columns.
 const syntax = 15
 
 var mistakes = []int32{195, 207, 209, 213, 4104, 4121}

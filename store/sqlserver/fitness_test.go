@@ -201,7 +201,7 @@ func TestFactsAreReadFromTheCatalog(t *testing.T) {
 		t.Errorf("lookOn() without a right to see replicas = %+v, %v, want none", f, err)
 	}
 	if _, err := l.lookOn(t.Context(), answers(rows, map[string]error{askOfGroup: said(156, 15, "Incorrect syntax near the keyword 'd'.")})); err == nil {
-		t.Error("lookOn() with a statement that the server takes for none = nil, want an error")
+		t.Error("lookOn() with a statement that the server can't parse = nil, want an error")
 	}
 	for _, text := range slices.Sorted(maps.Keys(rows)) {
 		if _, err := l.lookOn(t.Context(), answers(rows, map[string]error{text: errors.New("broken")})); err == nil {

@@ -34,7 +34,7 @@ func before(t *testing.T, plain string) *httptest.Server {
 			r.SetURL(to)
 			r.Out.Host = r.In.Host
 		},
-		ModifyResponse: func(reply *http.Response) error { // An account tells where its regions are.
+		ModifyResponse: func(reply *http.Response) error { // An account's reply says where its regions are.
 			if reply.Request.URL.Path != "/" {
 				return nil
 			}

@@ -91,8 +91,8 @@ func AsksForPasswords(
 	Says(t, "Now()", err, store.ErrNotStored, "PasswordFunc: the vault is sealed")
 }
 
-// Mistakes demands of statements that a server takes for none, or that have names which it doesn't know, that their errors
-// mean a refusal that says so, with the number: nobody is to look for a server that is there.
+// Mistakes demands that errors about statements that a server can't parse, or that name what isn't there, mean a refusal
+// that says so, with the number: nobody is to look for a server that is there.
 func Mistakes(t *testing.T, numbers map[string]string, meaning func(number, text string) (shown, remedy string, is error)) {
 	t.Helper()
 	for text, number := range numbers {

@@ -8,8 +8,8 @@ import (
 	"github.com/slotlease/slotlease/store"
 )
 
-// OfMistake is what to do about a statement that a server takes for none, or that has a name which the server doesn't know.
-const OfMistake = "compare the tables with what leasectl init --print makes; if they are alike, it is a mistake of slotlease: report it with this line and the server's version"
+// OfMistake is what to do about a statement that a server can't parse, or that names what isn't there.
+const OfMistake = "compare the tables with those of leasectl init --print; if they are alike, it is a mistake of slotlease: report it with this line and the server's version"
 
 // Flaw is what makes a store unfit for a ledger, or less fit: as an error it says what is wrong and what to
 // do, and for an examination it has the two apart.

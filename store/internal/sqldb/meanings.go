@@ -17,11 +17,11 @@ var (
 	Denied  = storekit.Meaning{NotStored: true, Is: store.ErrDenied, Sound: true}
 )
 
-// Mistaken is what the error of a statement means that the server takes for none, or that names what the server doesn't
-// have. No waiting helps, and nothing is wrong with the server.
+// Mistaken is what an error means about a statement that the server can't parse, or that names what isn't there. No waiting
+// helps, and nothing is wrong with the server.
 func Mistaken(number any, message string) storekit.Meaning {
 	m := Refused
-	m.Text = fmt.Sprintf("a statement or the tables are mistaken, and not the server: error %v, %s", number, message)
+	m.Text = fmt.Sprintf("the statement or the tables are at fault, not the server: error %v, %s", number, message)
 	m.Remedy = fault.OfMistake
 	return m
 }

@@ -291,7 +291,7 @@ func TestNoSecondCostsMoreThanThePlannedPeak(t *testing.T) {
 				worst := worstSecond(slices.Concat(logs...), e.prices)
 				planned := e.peak()
 				// Where a turn is longer than a second, chance makes some seconds busier.
-				if e.turns.Step/2 > time.Second && c.failover == 0 {
+				if e.spread() > time.Second && c.failover == 0 {
 					planned *= 2.5
 				}
 				if worst > planned+0.01 || worst < planned/4 {

@@ -5,6 +5,7 @@ package estimate
 
 import (
 	"cmp"
+	"math"
 	"time"
 
 	"github.com/slotlease/slotlease/priority"
@@ -132,14 +133,20 @@ func (o Options) reads() float64 {
 
 // peak are the request units of the worst second before a boundary, without trimming.
 // All workers have one priority, so that they are spread over one turn: the winner at its
-// start, the others over half of it. For a turn longer than a second it is
-// the mean, and chance makes some seconds busier.
+// start, the others from the first to the last place that may be drawn. Where these are more than
+// a second apart it is the mean, and chance makes some seconds busier.
 func (e Estimate) peak() float64 {
 	others := e.prices.of(e.loser)[inUnits] * float64(e.Workers-1)
-	if spread := e.turns.Step / 2; spread > time.Second {
+	if spread := e.spread(); spread > time.Second {
 		others *= float64(time.Second) / float64(spread)
 	}
 	return e.inSecond(e.prices.of(e.winner)[inUnits] + others)
+}
+
+// spread is how far apart the places are of those who didn't have the slot before.
+func (e Estimate) spread() time.Duration {
+	tie := e.Timing.Options.TieBreak
+	return e.turns.Offset(0, tie, false, math.MaxUint64) - e.turns.Offset(0, tie, false, 0)
 }
 
 // inSecond are the request units of the worst second, given those of one slot, or of the
