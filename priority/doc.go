@@ -4,7 +4,7 @@
 // Claims for a slot open a [Lead] before its boundary. From there on each of the eight
 // priorities has its turn, highest first; [Turns] is the schedule. A worker may claim from
 // its place within its turn, and the first claim has the slot. Nobody's place is in a turn's
-// last quarter, so that a higher priority that is alive has claimed before a lower one looks.
+// last quarter, so that a higher priority that is alive mostly has claimed before a lower one looks.
 // One that is dead costs no working time, because all turns end before the boundary:
 //
 //	boundary − Lead                                              boundary

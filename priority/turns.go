@@ -55,7 +55,7 @@ type Turns struct {
 // their store time plus the latency of an append. The schedule's step is at least
 // 2×spread, so that what was claimed in the first half of a turn has arrived when the next
 // begins, but at most lead/9, so that the last turn ends before the boundary with a step's
-// time to spare. If 2×spread is more than lead/9, the order of priorities is no longer sure.
+// time to spare. If 2×spread is more than lead/9, not even these claims are sure to have.
 func NewTurns(lead, step, spread time.Duration) Turns {
 	lead = min(max(lead, 0), MaxLead)
 	widest := lead / leastSteps
@@ -81,8 +81,8 @@ func NewTurns(lead, step, spread time.Duration) Turns {
 //   - [Spread]: who is to have the slot at the turn's start, the others spread over
 //     its third quarter: many types are claimed at once, so that claims come late more often.
 //
-// The last quarter is nobody's, so that even the last claim of a turn has time to arrive before
-// the next one starts.
+// The last quarter is nobody's: the last claim of a turn has that long to arrive before the next
+// turn starts.
 // Any other tie-break counts as Sticky. The result is in [p×Step, (p+¾)×Step), or
 // p×Step if Step is 0.
 func (t Turns) Offset(p int, tie TieBreak, held bool, draw uint64) time.Duration {

@@ -104,6 +104,9 @@ func meaning(err error) storekit.Meaning {
 		}
 		return storekit.Meaning{}
 	default:
+		if strings.Contains(s.message, "failed calling webhook") { // Whose certificate isn't that of the way to the server.
+			return storekit.Meaning{Remedy: "mend the webhook that the API server calls, or have it leave out the namespace"}
+		}
 		return storekit.Meaning{}
 	}
 	return refused

@@ -267,3 +267,13 @@ func TestResourceVersionsThatFallNameAnotherHistory(t *testing.T) {
 		t.Errorf("the history is %q, although the resource version fell", names["700"])
 	}
 }
+
+// The API server doesn't trust the webhook: nothing is wrong with the way to the API server.
+func TestTheCertificateOfAWebhookIsNotTheServers(t *testing.T) {
+	t.Parallel()
+	l := replying(t, status(500, "InternalError", `,"message":"Internal error occurred: failed calling webhook \"w\": tls: failed to verify certificate: x509: certificate has expired or is not yet valid"`))
+	err := l.Append(within(t, 20*time.Second), storetest.Grant("job", 1))
+	if try := store.Remedy(err); !strings.Contains(try, "mend the webhook") {
+		t.Errorf("the remedy of %v is %q, want that the webhook is mended", err, try)
+	}
+}

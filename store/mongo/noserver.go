@@ -25,6 +25,7 @@ const (
 	tryStale    = tryElection + "; leasectl inspect slots --stale shows what a secondary has"
 	tryTrust    = "name the authority of the servers' certificates by tlsCAFile in the URI, and the servers as these do; Go's driver knows no tlsAllowInvalidCertificates and no tlsAllowInvalidHostnames"
 	tryClient   = "name a certificate of the client that the servers accept by tlsCertificateKeyFile in the URI"
+	tryAlert    = "the servers answer, and refuse TLS with this machine: their log says why; services may do so to addresses that aren't on their access list"
 	trySRV      = "check the host in the URI, for which the DNS must have an SRV record, and the DNS of this machine"
 )
 
@@ -48,7 +49,7 @@ func (l *login) remedy(err error) string {
 var inPicture = regexp.MustCompile(`\{ Addr: ([^,{}]+), Type: (\w+)(?:, Tag sets: .*?)?(?:, Average RTT: \d+)?(?:, Last error: (.*?))? \}, `)
 
 // clientRefused matches what servers say of a client's certificate, or the lack of one. Other alerts may mean anything.
-var clientRefused = regexp.MustCompile(`remote error: tls: [a-z ]*certificate`)
+var clientRefused = regexp.MustCompile(`remote error: tls: (?:[a-z ]*certificate|handshake failure|access denied)`)
 
 // handshake matches what the driver says of every connection that it couldn't make, before it says why.
 var handshake = regexp.MustCompile(`^(error occurred during connection handshake: )?(dial \w+( \S+)?: )?(connect: )?`)
@@ -112,6 +113,8 @@ func (l *login) noServer(picture string) (why, try string) {
 		return noServers + ": " + list, trust
 	case clientRefused.MatchString(list):
 		return noServers + ": " + list, tryClient
+	case strings.Contains(list, "remote error: tls: "):
+		return noServers + ": " + list, tryAlert
 	case seen[renamed] == n:
 		return noServers + ": " + list, tryNames
 	}

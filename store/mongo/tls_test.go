@@ -116,3 +116,15 @@ func TestTheServerMeetsTheParametersOfTheURI(t *testing.T) {
 	hello := append(s.sent("isMaster"), s.sent("hello")...)[0]
 	documenttest.Equal(t, "the program's name", hello.Lookup("client", "application", "name").StringValue(), "leasesOfTests")
 }
+
+// Servers tell by an alert that they don't go on, and many alerts may mean anything.
+func TestAnAlertOfTLSIsTheServersAnswer(t *testing.T) {
+	t.Parallel()
+	for alert, want := range map[string]string{
+		"bad certificate": tryClient, "certificate required": tryClient, "unknown certificate authority": tryClient, "handshake failure": tryClient,
+		"internal error": tryAlert, "protocol version not supported": tryAlert,
+	} {
+		_, try := (&login{hosts: []string{"db:1"}}).noServer("{ Addr: db:1, Type: Unknown, Last error: remote error: tls: " + alert + " }, ")
+		documenttest.Equal(t, "what to do about "+alert, try, want)
+	}
+}

@@ -80,11 +80,21 @@ func (b *bucket) answered(ctx context.Context) (string, error) {
 	return "the bucket's leader answered", err
 }
 
-// secured says how the connection is secured, of which the application's options have a say, too.
+// secured says how the connection is secured, or will be: the application's options have a say, too, and servers may demand TLS.
 func (b *bucket) secured(context.Context) (string, error) {
-	o := natsio.Options{Secure: b.at.tls}
+	o := natsio.GetDefaultOptions()
 	if c := b.connector.conn.Load(); c != nil {
 		o = c.Opts
+		_, plain := c.TLSConnectionState()
+		o.Secure = o.Secure || plain == nil
+	} else { // As Connect gives them to options, whose errors it returns.
+		o.Url = b.at.servers()
+		o.Servers = strings.Split(o.Url, ",")
+		for _, set := range b.options {
+			if set != nil {
+				_ = set(&o)
+			}
+		}
 	}
 	own := o.TLSConfig
 	switch {

@@ -2,6 +2,7 @@ package nats
 
 import (
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"os"
@@ -25,6 +26,16 @@ func TestOverTLSTheServersAreChecked(t *testing.T) {
 	cert, key := documenttest.Certificate(t, "leases.example")
 	at := natspeer.Start(t, fmt.Sprintf("tls { cert_file: %q, key_file: %q }\nauthorization { user: %q, password: %q }\n", cert, key, "w@x", canary+":/?%")).URI()
 	own, verified := []natsio.Option{natsio.RootCAs(cert)}, "certificates are verified"
+	pool := x509.NewCertPool()
+	text, err := os.ReadFile(cert)
+	documenttest.Must(t, "ReadFile()", err)
+	pool.AppendCertsFromPEM(text)
+	demanded := []natsio.Option{func(o *natsio.Options) error {
+		o.Name, o.TLSConfig = "to "+o.Servers[0], &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
+		return nil
+	}}
+	unverified := []natsio.Option{natsio.Secure(&tls.Config{InsecureSkipVerify: true})} //nolint:gosec // It is what is tested.
+	const nowhere = "nats://127.0.0.1:1/"
 	for what, c := range map[string]struct {
 		at, parameters string
 		connect        []natsio.Option
@@ -33,7 +44,11 @@ func TestOverTLSTheServersAreChecked(t *testing.T) {
 	}{
 		"by an own authority":     {at, "?tls=true", own, "", verified},
 		"as the options say":      {at, "", own, "", verified},
-		"without verification":    {at, "?tls=true", []natsio.Option{natsio.Secure(&tls.Config{InsecureSkipVerify: true})}, "", "aren't verified"}, //nolint:gosec // It is what is tested.
+		"without verification":    {at, "?tls=true", unverified, "", "aren't verified"},
+		"as the server demands":   {at, "", demanded, "", verified},
+		"nowhere, by options":     {nowhere, "", own, "no servers available", verified},
+		"nowhere, not verified":   {nowhere, "?tls=true", unverified, "no servers available", "aren't verified"},
+		"nowhere, without TLS":    {nowhere, "", demanded, "no servers available", "to this machine alone"},
 		"by the system's":         {at, "?tls=true", nil, "certificate signed by unknown authority", verified},
 		"since the server does":   {at, "", nil, "certificate signed by unknown authority", "to this machine alone"},
 		"under another name":      {strings.Replace(at, "127.0.0.1", "localhost", 1), "?tls=true", own, "certificate is valid for leases.example, not localhost", verified},

@@ -87,7 +87,7 @@ func OfCertificate(err error, trust string) string {
 	text := fmt.Sprint(err)
 	switch {
 	case strings.Contains(text, "x509: certificate has expired or is not yet valid"):
-		return "renew the server's certificate, or set the clock of this machine"
+		return "renew the server's certificate or that of its authority, or set the clock of this machine"
 	case strings.Contains(text, "tls: failed to verify certificate: "), strings.Contains(text, "x509: certificate "):
 		return cmp.Or(trust, "let this machine trust the authority of the server's certificate (by SSL_CERT_FILE on Linux, or by the URI where that can name one), and name the server as the certificate does")
 	}
