@@ -25,12 +25,17 @@ type Plan struct {
 	// Race lets clients append to each key in turn, and read it, without tails or trims,
 	// so that each key can be checked alone.
 	Race bool
-	// InOrder lets clients append right above the newest key that they know, as workers do. Otherwise they leave gaps, now
-	// and then, and fill them later, and those that trims left. A race is always by key.
+	// InOrder lets clients append right above the newest key that they have just seen, and trim far below it, as workers do: more
+	// than that store.Ledger doesn't promise of a Tail. Otherwise they leave gaps, now and then, and fill them later, and those that
+	// trims left. A race is always by key.
 	InOrder bool
 	// Keep is the approximate number of records that trims leave; 0 means no trims.
 	Keep int64
 }
+
+// far is how many more records trims leave where clients append in order: more than others append, in all likelihood, between what a
+// client sees and what it appends.
+const far = 10
 
 // opsVar names the environment variable that sets the number of operations to check.
 const opsVar = "SLOTLEASE_LINEAR_OPS"
@@ -126,6 +131,7 @@ func (c *Client) mix(ctx context.Context) {
 	case d < 60:
 		seq := max(1, c.head-3+c.random.Int64N(6))
 		if c.plan.InOrder {
+			c.tail(ctx, 1)
 			seq = c.head + 1
 		}
 		_ = c.append(ctx, seq)
@@ -135,8 +141,12 @@ func (c *Client) mix(ctx context.Context) {
 		c.get(ctx, 1+c.random.Int64N(c.head+1))
 	case d < 95 || c.plan.Keep == 0:
 		c.tail(ctx, 1+c.random.IntN(6))
-	case d < 99:
-		c.trim(ctx, c.head-c.plan.Keep+c.random.Int64N(3))
+	case d < 99 || c.plan.InOrder:
+		before := c.head - c.plan.Keep + c.random.Int64N(3)
+		if c.plan.InOrder {
+			before -= far
+		}
+		c.trim(ctx, before)
 	default:
 		c.trim(ctx, store.MaxSeq) // All but the head.
 	}
