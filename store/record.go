@@ -106,6 +106,9 @@ type Record struct {
 	// that its slot was begun, including this one; other records repeat it. It is 1
 	// to MaxAttempt, or 0 if it isn't counted. It is for information, like DoneUntil.
 	Attempt int
+	// Spared is how many of these count for nothing, since their worker was stopped, or an
+	// operator ended them: 0 to Attempt. It is for information, like DoneUntil.
+	Spared int
 
 	// Orders are the orders of operators that are in force, as FormatOrders writes them; empty
 	// for none. Every record repeats them until they end, so the head alone shows them. It is
@@ -137,7 +140,7 @@ func (r Record) CheckEnvelope() error { return invalid(r.envelopeFaults()) }
 
 // Check returns nil if r may be written, or else all reasons against it at once:
 // those of CheckEnvelope, a Schedule or Metadata that is too long, contains NUL, or
-// isn't UTF-8, an Attempt that is negative or above MaxAttempt, Orders that ParseOrders refuses, a Done that ParseDone refuses,
+// isn't UTF-8, an Attempt that is negative or above MaxAttempt, a Spared that is negative or above Attempt, Orders that ParseOrders refuses, a Done that ParseDone refuses,
 // and slot times, a FixedAt or a DoneUntil outside the years 1 to 9999. The error wraps ErrInvalid. Readers use
 // CheckEnvelope instead, because a lease must be obeyed whatever information comes with it.
 func (r Record) Check() error {
@@ -146,6 +149,9 @@ func (r Record) Check() error {
 		faults = slices.Concat(faults, textFaults("schedule", r.Schedule, maxSchedule), textFaults("metadata", r.Metadata, MaxMetadata))
 		if r.Attempt < 0 || r.Attempt > MaxAttempt {
 			faults = append(faults, fmt.Errorf("attempt %d: must be 0 … %d", r.Attempt, MaxAttempt))
+		}
+		if r.Spared < 0 || r.Spared > r.Attempt {
+			faults = append(faults, fmt.Errorf("spared %d: must be 0 … attempt, which is %d", r.Spared, r.Attempt))
 		}
 		_, unread := parseOrders(r.Orders)
 		faults = append(faults, unread...)
@@ -163,7 +169,7 @@ func (r Record) Check() error {
 }
 
 // Cleaned returns r as a store gives it to readers: the envelope unchanged, and
-// invalid information removed. It empties a Schedule, Metadata, Attempt, Orders or Done that
+// invalid information removed. It empties a Schedule, Metadata, Attempt, Spared, Orders or Done that
 // Check refuses, a Host or Version that has more than 1 KiB or isn't UTF-8, and
 // slot times, FixedAt and DoneUntil outside the years 1 to 9999. This bounds the
 // memory that a foreign record takes.
@@ -188,6 +194,9 @@ func (r Record) Cleaned() Record {
 	}
 	if r.Attempt < 0 || r.Attempt > MaxAttempt {
 		r.Attempt = 0
+	}
+	if r.Spared < 0 || r.Spared > r.Attempt {
+		r.Spared = 0
 	}
 	if _, err := ParseOrders(r.Orders); err != nil {
 		r.Orders = ""

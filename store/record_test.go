@@ -29,6 +29,9 @@ func TestRecordCheck(t *testing.T) {
 		{"the largest attempt", func(r *store.Record) { r.Attempt = store.MaxAttempt }, ""},
 		{"a negative attempt", func(r *store.Record) { r.Attempt = -1 }, "attempt -1: must be 0 … 1000000"},
 		{"an attempt that is too large", func(r *store.Record) { r.Attempt = store.MaxAttempt + 1 }, "attempt 1000001"},
+		{"all attempts spared", func(r *store.Record) { r.Attempt, r.Spared = 3, 3 }, ""},
+		{"a negative number of attempts spared", func(r *store.Record) { r.Spared = -1 }, "spared -1: must be 0 … attempt"},
+		{"more attempts spared than there were", func(r *store.Record) { r.Attempt, r.Spared = 3, 4 }, "spared 4: must be 0 … attempt, which is 3"},
 		{"orders", func(r *store.Record) {
 			r.Orders = `[{"kind":"pause","at":"2026-03-02T00:00:00.000Z","until":"2026-03-02T02:00:00.000Z"}]`
 		}, ""},
@@ -109,13 +112,13 @@ func TestRecordCheck(t *testing.T) {
 				t.Errorf("Check(): error of %d bytes, want values not to be echoed whole", len(err.Error()))
 			}
 			envelope := r.CheckEnvelope()
-			if isInformation := strings.HasPrefix(c.want, "schedule:") || strings.HasPrefix(c.want, "metadata:") || strings.HasPrefix(c.want, "attempt") || strings.HasPrefix(c.want, "orders") || c.want != "" && r.Done != "" ||
+			if isInformation := strings.HasPrefix(c.want, "schedule:") || strings.HasPrefix(c.want, "metadata:") || strings.HasPrefix(c.want, "attempt") || strings.HasPrefix(c.want, "spared") || strings.HasPrefix(c.want, "orders") || c.want != "" && r.Done != "" ||
 				strings.HasPrefix(c.want, "slotEnd") || strings.HasPrefix(c.want, "doneUntil") || strings.HasPrefix(c.want, "fixedAt"); isInformation {
 				if envelope != nil {
 					t.Errorf("CheckEnvelope() = %v, want nil: that is information", envelope)
 				}
 				clean := r.Cleaned()
-				if clean.Check() != nil || clean.Claim != r.Claim || clean.Orders == r.Orders && clean.Done == r.Done && clean.Schedule != "" && clean.Metadata != "" && clean.Attempt != 0 && !clean.SlotEnd.IsZero() && !clean.DoneUntil.IsZero() && !clean.FixedAt.IsZero() {
+				if clean.Check() != nil || clean.Claim != r.Claim || clean.Spared == r.Spared && clean.Orders == r.Orders && clean.Done == r.Done && clean.Schedule != "" && clean.Metadata != "" && clean.Attempt != 0 && !clean.SlotEnd.IsZero() && !clean.DoneUntil.IsZero() && !clean.FixedAt.IsZero() {
 					t.Errorf("Cleaned() = %.200s, want the unfit field empty and the rest kept", fmt.Sprintf("%+v", clean))
 				}
 				return

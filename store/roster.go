@@ -126,6 +126,10 @@ type JobTimes struct {
 	// starts.
 	CatchUp       string        `json:"catchUp,omitzero"`
 	CatchUpWithin time.Duration `json:"catchUpWithin,omitzero"`
+	// MaxAttempts is how often a slot is tried, 0: until it ends; and RetriesWithin how long after the first attempt the last
+	// one begins, if each fails at once.
+	MaxAttempts   int           `json:"maxAttempts,omitzero"`
+	RetriesWithin time.Duration `json:"retriesWithin,omitzero"`
 }
 
 const (
@@ -214,10 +218,13 @@ func (j JobTimes) StartsWithin(length time.Duration) time.Duration {
 // faults are the reasons against the times of a job.
 func (j *JobTimes) faults() (errs []error) {
 	errs = slices.Concat(textFaults("job.overrun", j.Overrun, maxPhase), textFaults("job.catchUp", j.CatchUp, maxPhase))
-	for _, d := range []time.Duration{j.StartWithin, j.Timeout, j.CatchUpWithin} {
+	for _, d := range []time.Duration{j.StartWithin, j.Timeout, j.CatchUpWithin, j.RetriesWithin} {
 		if d < 0 || d > MaxJobTime {
 			errs = append(errs, fmt.Errorf("job: %v: durations must be 0 … %v", d, MaxJobTime))
 		}
+	}
+	if j.MaxAttempts < 0 || j.MaxAttempts > MaxAttempt {
+		errs = append(errs, fmt.Errorf("job: %d attempts: must be 0 … %d", j.MaxAttempts, MaxAttempt))
 	}
 	return errs
 }

@@ -3,6 +3,8 @@ package workerlease
 import (
 	"fmt"
 	"time"
+
+	"github.com/slotlease/slotlease/workerlease/internal/machine"
 )
 
 // Job is a task that is done once for each slot. When the task returns nil, a record closes
@@ -43,15 +45,27 @@ type Job struct {
 	CatchUpWithin time.Duration
 
 	// MaxAttempts is how often a slot is tried at most, by all workers together: 0 to
-	// 1,000,000. The ledger counts an attempt when a slot is claimed, and no more if its
-	// worker gives it back and has begun nothing. Default: 0, no limit; with CatchUpAll
-	// CatchUpAttempts, since a slot that always fails would keep back all others.
+	// 1,000,000. The ledger counts an attempt when a slot is claimed. It doesn't count if its worker
+	// begins nothing and gives the slot back, is stopped, or is told by an operator to end: neither a
+	// deployment nor an order uses up the attempts, an error, a run that is cut and a crash do. Lease.Attempt numbers
+	// all of them. Default: 0, no limit; with CatchUpAll CatchUpAttempts, since a slot that always fails
+	// would keep back all others. Without a limit, a slot is tried until it ends.
 	MaxAttempts int
 
-	// MinRetry is the least time from a failed attempt to the next one. It doubles with each
-	// attempt at the slot, up to an eighth of the slot. The second attempt comes at once if
-	// another worker is there to make it. 10 ms to 1 h. Default: 1 s.
+	// MinRetry is the least time from an attempt that has failed to the next one, whichever worker makes that. It doubles
+	// with each that counts, up to an eighth of the slot. After a crash, or when a worker was stopped, there is no wait. 10 ms
+	// to 1 h. Default: a 240th of the slot, at least 1 s and at most 10 min: three attempts at a slot of a day span 18 min.
 	MinRetry time.Duration
+}
+
+// RetriesWithin is how long after the first attempt at a slot of a length the last of MaxAttempts begins, if each fails at once and
+// in that slot: later if they take time, or don't count. 0 without MaxAttempts: then the slot is tried until it ends.
+func (j Job) RetriesWithin(slot time.Duration) (within time.Duration) {
+	least := (&machine.Config{LeastRetry: j.MinRetry}).MinRetry(slot)
+	for n := 1; n < j.MaxAttempts && within < slot; n++ {
+		within += machine.Standard.Retry(least, n, slot)
+	}
+	return min(within, slot)
 }
 
 // CatchUpAttempts is the default of Job.MaxAttempts with CatchUpAll.

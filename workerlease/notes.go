@@ -159,7 +159,7 @@ func (w *WorkerLease) aboutJob(n machine.Note) event.Event {
 	case machine.SlotDone:
 		return event.SlotDone{Worker: me, Slot: n.Slot, Seq: n.Record.Seq}
 	case machine.WorkerDied:
-		return event.WorkerDied{Worker: me, Slot: n.Slot, Attempt: n.Count, Holder: n.Record.InstanceID, GivenUp: w.machine.LastAttempt(n.Count)}
+		return event.WorkerDied{Worker: me, Slot: n.Slot, Attempt: n.Count, Holder: n.Record.InstanceID, GivenUp: w.machine.LastAttempt(n.Count - n.Record.Spared)}
 	case machine.Exhausted:
 		w.report(w.exhausted(n.Slot, n.Count))
 		return event.Exhausted{Worker: me, Slot: n.Slot, Attempts: n.Count}

@@ -179,8 +179,6 @@ const (
 	DefaultRetention = 24 * time.Hour
 	// MinRetention is the least Options.Retention: 2 h.
 	MinRetention = machine.MinRetention
-	// DefaultMinRetry is the default of Job.MinRetry.
-	DefaultMinRetry = time.Second
 	// MinMargin is the least Options.Margin.
 	MinMargin = 10 * time.Millisecond
 )
@@ -212,7 +210,7 @@ func (o Options) machine(rules *machine.Rules) machine.Machine {
 		WorkerType: o.WorkerType, InstanceID: o.InstanceID, Group: o.Group,
 		Priority: o.Priority, TieBreak: o.TieBreak, Schedule: o.Schedule,
 		Lead: o.Lead, Step: o.Step, Margin: o.Margin, Joins: o.joins(),
-		Once: o.Job != nil, MaxAttempts: o.job().MaxAttempts, CatchUp: machine.CatchUp(o.job().CatchUp), CatchUpFrom: o.job().CatchUpWithin, StartWithin: o.startWithin(), Finishes: o.Job != nil && o.Job.Overrun == Finish, Timeout: o.job().Timeout, MinRetry: o.job().MinRetry, MinBackoff: o.MinBackoff, MaxBackoff: o.MaxBackoff,
+		Once: o.Job != nil, MaxAttempts: o.job().MaxAttempts, CatchUp: machine.CatchUp(o.job().CatchUp), CatchUpFrom: o.job().CatchUpWithin, StartWithin: o.startWithin(), Finishes: o.Job != nil && o.Job.Overrun == Finish, Timeout: o.job().Timeout, LeastRetry: o.job().MinRetry, MinBackoff: o.MinBackoff, MaxBackoff: o.MaxBackoff,
 		Failover: o.FailoverWithin, Continuous: o.Continuous, NoFailback: o.NoFailback,
 		Checks: o.Eligible != nil, CheckEvery: o.EligibleEvery, CheckTimeout: o.EligibleTimeout, KeepsUnfit: o.KeepIneligible, Stall: o.ProgressWithin,
 		Retention: o.Retention, Metadata: o.Metadata,

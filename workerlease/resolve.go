@@ -112,10 +112,7 @@ func (o *Options) resolveJob(errs *option.Errors) {
 	if job.MaxAttempts == 0 && job.CatchUp == CatchUpAll {
 		o.Job.MaxAttempts = CatchUpAttempts
 	}
-	switch {
-	case job.MinRetry == 0:
-		o.Job.MinRetry = DefaultMinRetry
-	case job.MinRetry < leastRetry || job.MinRetry > time.Hour:
+	if job.MinRetry != 0 && (job.MinRetry < leastRetry || job.MinRetry > time.Hour) {
 		errs.Is("Job.MinRetry", job.MinRetry, "must be 0 (default) or %v … 1h", leastRetry)
 	}
 }

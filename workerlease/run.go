@@ -202,10 +202,9 @@ func (w *WorkerLease) outcome(ctx context.Context, l Lease, err error, took time
 	case errors.Is(err, ErrLeaseExpired): // It was told to end in time for the end that its lease had then.
 		work.Cause = w.cause(l, err)
 	}
-	most := w.options.job().MaxAttempts
 	a := arrival{
 		event:    machine.Finished{Work: work},
-		observed: []event.Event{event.TaskFailed{Worker: w.label(), Lease: l.plain(), Err: err, Cause: work.Cause, GivenUp: most > 0 && l.Attempt >= most}},
+		observed: []event.Event{event.TaskFailed{Worker: w.label(), Lease: l.plain(), Err: err, Cause: work.Cause, GivenUp: w.givesUp(l, work.Cause)}},
 		err:      &taskError{w.options.WorkerType, l.Slot, work.Cause, err},
 	}
 	if errors.Is(err, ErrPanicked) {
@@ -215,6 +214,12 @@ func (w *WorkerLease) outcome(ctx context.Context, l Lease, err error, took time
 		a.event = late
 	}
 	return a
+}
+
+// givesUp reports that no attempt follows one that has failed.
+func (w *WorkerLease) givesUp(l Lease, cause store.Cause) bool {
+	spared := w.machine.Rules.Spares(store.Outcome{Result: store.Failed, Cause: cause})
+	return !spared && w.machine.LastAttempt(l.Attempt-l.active.term.Load().Spared)
 }
 
 // tookTooLong reports that the lease of a job ended since that took too long: then it has failed, however it ends.

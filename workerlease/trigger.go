@@ -57,7 +57,8 @@ func (w *WorkerLease) serve(t machine.Trigger) {
 
 // outcome is what follows from the end of a run for the worker it was run for.
 func (s *serving) outcome() machine.Served {
-	served := machine.Served{At: s.at, After: max(leastAgain, s.options.job().MinRetry)}
+	order := s.machine.Trigger.Order
+	served := machine.Served{At: s.at, After: max(leastAgain, s.machine.MinRetry(order.Until.Sub(order.At)))}
 	why := s.lost.Load()
 	switch {
 	case s.done.Load():

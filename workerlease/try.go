@@ -97,8 +97,7 @@ func (c *Claim) Fail(err error) {
 	default:
 		a.event = machine.Faltered{Claim: claim, Work: work}
 	}
-	most := w.options.job().MaxAttempts
-	a.observed = []event.Event{event.TaskFailed{Worker: w.label(), Lease: l.plain(), Err: err, Cause: work.Cause, GivenUp: most > 0 && l.Attempt >= most}}
+	a.observed = []event.Event{event.TaskFailed{Worker: w.label(), Lease: l.plain(), Err: err, Cause: work.Cause, GivenUp: w.givesUp(l, work.Cause)}}
 	if w.options.Job == nil {
 		a.observed = []event.Event{event.Faltered{Worker: w.label(), Lease: l.plain(), Err: err}}
 	}
@@ -253,7 +252,7 @@ func notClaimed(e event.Event) (why NotClaimed, lost bool) {
 	case event.Exhausted:
 		why = NotClaimed{Slot: e.Slot, Why: UsedUp, text: fmt.Sprintf("slot %v was tried %d times", e.Slot, e.Attempts)}
 	case event.Postponed:
-		why = NotClaimed{Slot: e.Slot, Why: TooSoon, Until: e.After, text: fmt.Sprintf("slot %v was tried %d times, and is not tried again before %s", e.Slot, e.Attempts, store.Format(e.After))}
+		why = NotClaimed{Slot: e.Slot, Why: TooSoon, Until: e.After, text: fmt.Sprintf("attempt %d at slot %v has failed, and the next one may not begin before %s", e.Attempts, e.Slot, store.Format(e.After))}
 	case event.BecameIneligible:
 		err := fmt.Errorf("%w: %w", ErrIneligible, e.Err)
 		why = NotClaimed{Slot: e.Slot, Why: Ineligible, text: err.Error(), cause: err}

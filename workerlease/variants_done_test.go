@@ -69,6 +69,10 @@ var doneVariants = []variant{
 	{name: "what has begun is no attempt", rule: "Uncounts", regime: jobs, instead: func(store.Record, machine.Sent) bool { return true }, as: "work was begun: true"},
 	// The store stands still at w0's claim of a part of the slot. It was the last attempt, and nothing has run.
 	{name: "a claim is an attempt", rule: "Uncounts", regime: stalling, instead: func(store.Record, machine.Sent) bool { return false }, as: "work was begun: false"},
+	// w0 is stopped in its work, and so is w1: the slot is given up though nothing has failed.
+	{name: "what was stopped has failed", rule: "Spares", regime: jobs, instead: func(store.Outcome) bool { return false }, as: "attempts don't count"},
+	// Each failure is spared: they try for ever.
+	{name: "no failure counts", rule: "Spares", regime: jobs, instead: func(o store.Outcome) bool { return o.Result == store.Failed }, as: "attempts don't count"},
 	// w0 is done with a long slot, others hold what is left of it, and trim. w1 looks for
 	// the record which says that w0 is done, doesn't find it, and does it again.
 	{

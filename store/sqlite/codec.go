@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -40,8 +41,8 @@ var columns = []struct {
 // columnsOfSchema1 is how many of the columns a file of schema 1 has.
 const columnsOfSchema1 = 17
 
-// document is the column worker, as JSON. It has the orders of operators and the newest done slot,
-// too: columns for them would take a new schema, which older programs refuse, and workers of two
+// document is the column worker, as JSON. It has the orders of operators, the newest done slot and the attempts that are
+// spared, too: columns for them would take a new schema, which older programs refuse, and workers of two
 // versions share the file while one machine is upgraded. Those ignore what they don't know in a
 // document.
 type document struct {
@@ -50,6 +51,7 @@ type document struct {
 	Version string `json:"version"`
 	Orders  any    `json:"orders,omitempty"` // a text, unless another program has written it
 	Done    any    `json:"done,omitempty"`   // a text likewise
+	Spared  any    `json:"spared,omitempty"` // a whole number likewise
 }
 
 // encode gives the values of a record's columns. Times are Unix times in ms,
@@ -61,6 +63,9 @@ func encode(r store.Record) ([]any, error) {
 	}
 	if r.Done != "" {
 		doc.Done = r.Done
+	}
+	if r.Spared != 0 {
+		doc.Spared = r.Spared
 	}
 	var worker strings.Builder
 	e := json.NewEncoder(&worker)
@@ -108,7 +113,7 @@ func decode(row []any) store.Record {
 	r.Token = d.integer(need)
 	r.Schedule = d.text(information)
 	r.FixedAt, r.ReadAt = d.time(information), d.time(optional)
-	r.Worker, r.Orders, r.Done = d.worker()
+	r.Worker, r.Orders, r.Done, r.Spared = d.worker()
 	r.Metadata = d.text(information)
 	r.DoneUntil = d.time(information)
 	// A value out of bounds must stay so where an int has 32 bits.
@@ -198,13 +203,16 @@ func (d *decoder) time(as demand) time.Time {
 }
 
 // worker reads the one column that holds a document.
-func (d *decoder) worker() (w store.Worker, orders, done string) {
+func (d *decoder) worker() (w store.Worker, orders, done string, spared int) {
 	text, _ := d.next(information).(string)
 	var doc document
 	if err := json.Unmarshal([]byte(text), &doc); err != nil {
-		return store.Worker{}, "", ""
+		return store.Worker{}, "", "", 0
 	}
 	orders, _ = doc.Orders.(string)
 	done, _ = doc.Done.(string)
-	return store.Worker{Host: doc.Host, PID: doc.PID, Version: doc.Version}, orders, done
+	if n, _ := doc.Spared.(float64); n == math.Trunc(n) {
+		spared = int(min(max(n, -1), store.MaxAttempt+1))
+	}
+	return store.Worker{Host: doc.Host, PID: doc.PID, Version: doc.Version}, orders, done, spared
 }

@@ -128,14 +128,17 @@ func plant(t testing.TB, path, workerType string, seq int64, fields map[string]a
 	db := raw(t, path)
 	row := map[string]any{"workerType": workerType, "seq": seq}
 	maps.Copy(row, fields)
-	orders, has := row["orders"]
-	if delete(row, "orders"); has { // They have no column of their own.
+	for name, empty := range map[string]any{"orders": "", "spared": int64(0)} { // They have no column of their own.
+		value, has := row[name]
+		if delete(row, name); !has {
+			continue
+		}
 		worker, _ := row["worker"].(map[string]any)
-		if worker == nil && (orders != "" || row["worker"] == nil) {
+		if worker == nil && (value != empty || row["worker"] == nil) {
 			worker = map[string]any{}
 		}
 		if worker = maps.Clone(worker); worker != nil {
-			worker["orders"] = orders
+			worker[name] = value
 			row["worker"] = worker
 		}
 	}

@@ -40,6 +40,7 @@ type stored struct {
 	Metadata  string `json:"metadata"`
 	DoneUntil string `json:"doneUntil,omitempty"`
 	Attempt   int    `json:"attempt,omitempty"`
+	Spared    int    `json:"spared,omitempty"`
 	Orders    string `json:"orders,omitempty"`
 	Done      string `json:"done,omitempty"`
 }
@@ -82,6 +83,7 @@ func Encode(r store.Record) ([]byte, error) {
 		Metadata:    r.Metadata,
 		DoneUntil:   at(r.DoneUntil),
 		Attempt:     r.Attempt,
+		Spared:      r.Spared,
 		Orders:      r.Orders,
 		Done:        r.Done,
 	}

@@ -18,6 +18,7 @@ func (w *world) auditWork(p *Process, r, before store.Record) {
 	if doneStart(r).Before(doneStart(before)) {
 		w.violate("seq %d of %v, of kind %s, forgets that the slot from %v is done", r.Seq, p, r.Kind, w.time(doneStart(before)))
 	}
+	w.auditSpared(p, r, before)
 	if p.options.Job == nil || r.Kind != store.KindGrant || r.Claim == before.Claim {
 		return
 	}
@@ -26,14 +27,35 @@ func (w *world) auditWork(p *Process, r, before store.Record) {
 	} else if done := doneStart(before); !done.IsZero() && !r.SlotStart.After(done) {
 		w.violate("seq %d of %v is for a slot that is done, as that from %v is", r.Seq, p, w.time(done))
 	}
-	attempt := 1
+	attempt, spared := 1, 0
 	if r.SlotStart.Equal(before.SlotStart) {
-		attempt += before.Attempt
+		attempt, spared = attempt+before.Attempt, before.Spared
 	} else if r.Triggered() {
 		attempt += triedBefore(r, before)
 	}
-	if most := p.options.Job.MaxAttempts; r.Attempt != attempt || most > 0 && attempt > most {
-		w.violate("seq %d of %v is attempt %d of at most %d, and says %d", r.Seq, p, attempt, most, r.Attempt)
+	if most := p.options.Job.MaxAttempts; r.Attempt != attempt || r.Spared != spared || most > 0 && attempt-spared > most {
+		w.violate("seq %d of %v is attempt %d of at most %d that count, %d don't, and says %d and %d", r.Seq, p, attempt, most, spared, r.Attempt, r.Spared)
+	}
+}
+
+// auditSpared checks that an attempt counts for nothing if and only if a record says, once, that its worker was stopped or an operator
+// has ended it. The caller holds world.mu.
+func (w *world) auditSpared(p *Process, r, before store.Record) {
+	if r.WorkerType != p.options.WorkerType || w.beyond || r.Kind != store.KindRelease && r.Kind != store.KindOutcome && r.Kind != store.KindDone && r.Kind != store.KindOrder {
+		return
+	}
+	want := before.Spared
+	o, tells := r.Outcome()
+	if tells && o.Result == store.Failed && (o.Cause == store.Stopped || o.Cause == store.Ordered) && o.SlotStart.Equal(r.SlotStart) && want < r.Attempt {
+		want++
+		jobs := &w.ledger(r.WorkerType).jobs
+		if jobs.spared == nil {
+			jobs.spared = map[time.Time]int{}
+		}
+		jobs.spared[r.SlotStart]++
+	}
+	if r.Spared != want {
+		w.violate("seq %d of %v, a %s, says that %d attempts don't count, want %d: %s", r.Seq, p, r.Kind, r.Spared, want, r.Metadata)
 	}
 }
 
@@ -49,6 +71,8 @@ type jobs struct {
 	done  []doneBy          // what is done by the ledger, in the order of its records
 	calls map[time.Time]int // of a task, by the start of its slot
 	begun map[string]bool   // the claims under which a task was called
+
+	spared map[time.Time]int // calls that don't count, by the start of the slot
 }
 
 // doneBy is when the newest slot starts that is done, and the first record that says so.
@@ -78,8 +102,8 @@ func (w *world) auditCall(p *Process, l workerlease.Lease, grant *landed) {
 		jobs.calls, jobs.begun = map[time.Time]int{}, map[string]bool{}
 	}
 	jobs.begun[grant.claim] = true
-	if jobs.calls[l.Slot.Start]++; !w.mixed() && p.options.Job.MaxAttempts > 0 && jobs.calls[l.Slot.Start] > p.options.Job.MaxAttempts {
-		w.violate("%v calls the task for the slot from %v the %d. time, and MaxAttempts is %d", p, w.time(l.Slot.Start), jobs.calls[l.Slot.Start], p.options.Job.MaxAttempts)
+	if jobs.calls[l.Slot.Start]++; !w.mixed() && p.options.Job.MaxAttempts > 0 && jobs.calls[l.Slot.Start]-jobs.spared[l.Slot.Start] > p.options.Job.MaxAttempts {
+		w.violate("%v calls the task for the slot from %v the %d. time, %d don't count, and MaxAttempts is %d", p, w.time(l.Slot.Start), jobs.calls[l.Slot.Start], jobs.spared[l.Slot.Start], p.options.Job.MaxAttempts)
 	}
 	if l.Triggered {
 		w.auditAsked(p, l, grant)

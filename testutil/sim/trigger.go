@@ -73,7 +73,7 @@ func triedBefore(r, before store.Record) int {
 func attempts(given store.Order, r, before store.Record) int {
 	shown := before.Triggered() && given.Kind == store.OrderTrigger && given.At.Equal(before.SlotStart)
 	if shown && before.Attempt > 0 && !r.SlotStart.Equal(before.SlotStart) {
-		return before.Attempt
+		return before.Attempt - before.Spared
 	}
 	return given.Attempts
 }

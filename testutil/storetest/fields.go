@@ -40,6 +40,7 @@ func Fields(r store.Record) map[string]any {
 		"metadata":    r.Metadata,
 		"doneUntil":   at(r.DoneUntil),
 		"attempt":     int64(r.Attempt),
+		"spared":      int64(r.Spared),
 		"orders":      r.Orders,
 		"done":        r.Done,
 		"worker": map[string]any{
@@ -88,6 +89,8 @@ func Decode(workerType string, seq int64, fields map[string]any) store.Record {
 	attempt, _ := fields["attempt"].(int64)
 	// A value out of bounds must stay so where an int has 32 bits.
 	r.Attempt = int(min(max(attempt, -1), store.MaxAttempt+1))
+	spared, _ := fields["spared"].(int64)
+	r.Spared = int(min(max(spared, -1), store.MaxAttempt+1))
 	if w, ok := fields["worker"].(map[string]any); ok {
 		r.Worker.Host, _ = w["host"].(string)
 		r.Worker.Version, _ = w["version"].(string)

@@ -40,7 +40,7 @@ var documentCases = []testCase{
 		}
 		b.Plant(t, "job", 1, f)
 		for what, got := range b.both(t, "job", 1) {
-			if err := got.CheckEnvelope(); err != nil || got.Claim != r.Claim || !got.ReadAt.IsZero() || got.Group != "" || !got.DoneUntil.IsZero() || got.Attempt != 0 || got.Orders != "" || got.Done != "" {
+			if err := got.CheckEnvelope(); err != nil || got.Claim != r.Claim || !got.ReadAt.IsZero() || got.Group != "" || !got.DoneUntil.IsZero() || got.Attempt != 0 || got.Spared != 0 || got.Orders != "" || got.Done != "" {
 				t.Errorf("%s = %+v (%v), want the envelope with a zero ReadAt, no group and nothing done or begun", what, got, err)
 			}
 		}
@@ -121,6 +121,8 @@ var documentCases = []testCase{
 			{"attempt", int64(-1), notCounted},
 			{"attempt", int64(store.MaxAttempt + 1), notCounted},
 			{"attempt", int64(1<<32 + 5), notCounted},
+			{"spared", int64(-1), notSpared},
+			{"spared", int64(1<<32 + 1), notSpared},
 			{"worker", worker(huge, huge), nil},
 			{"worker", worker("h", huge), nil},
 			{"worker", worker(huge, "v"), nil},
@@ -211,6 +213,7 @@ func noSchedule(r *store.Record) { r.Schedule = "" }
 func noMetadata(r *store.Record) { r.Metadata = "" }
 func notDone(r *store.Record)    { r.DoneUntil = time.Time{} }
 func notCounted(r *store.Record) { r.Attempt = 0 }
+func notSpared(r *store.Record)  { r.Spared = 0 }
 
 // wantObeyed plants grants with invalid information, and demands all their other fields.
 func wantObeyed(t *testing.T, b *bench, cases []unfit) {

@@ -66,7 +66,7 @@ func same(name string, f func(r *store.Record)) testCase {
 }
 
 var roundTripCases = []testCase{
-	same("every field comes back, with a group", func(r *store.Record) { r.Group = "eu-west" }),
+	same("every field comes back, with a group", func(r *store.Record) { r.Group, r.Spared = "eu-west", r.Attempt }),
 	same("every field comes back, without a group", func(*store.Record) {}),
 	same("optional fields come back empty", func(r *store.Record) {
 		r.Group, r.Schedule, r.Metadata, r.Worker, r.Priority = "", "", "", store.Worker{}, 0
@@ -121,7 +121,7 @@ var roundTripCases = []testCase{
 	same("a token beyond 32 bits and below 2^53 is exact", func(r *store.Record) { r.Token = 1<<53 - 3 }),
 	same("a DoneUntil before 1970 comes back", func(r *store.Record) { r.DoneUntil = store.FromMillis(-1) }),
 	same("a DoneUntil of 1970 is not none", func(r *store.Record) { r.DoneUntil = store.FromMillis(0) }),
-	same("the largest Attempt comes back", func(r *store.Record) { r.Attempt = store.MaxAttempt }),
+	same("the largest Attempt comes back", func(r *store.Record) { r.Attempt, r.Spared = store.MaxAttempt, store.MaxAttempt }),
 	{"an Attempt that no record may have is refused, and nothing is stored", func(t *testing.T, b *bench) {
 		for _, attempt := range []int{-1, math.MinInt32, store.MaxAttempt + 1, math.MaxInt32} {
 			r := change(func(r *store.Record) { r.Attempt = attempt })

@@ -51,11 +51,9 @@ func (a *app) runFlags(flags *pflag.FlagSet, f *runFlags) {
 	flags.BoolVar(&f.oncePerSlot, "once-per-slot", false, "a job: exit code 0 means that the slot is done")
 	flags.BoolVar(&f.once, "once", false, "run it in what is left of this slot; end with its code")
 	f.conflict = exit.Unallocated
-	option(a, flags, &f.timeout, "timeout", "DURATION", "with --once: how long to wait for the store (default 10s) and for who has the slot", duration(time.Millisecond, slots.MaxInterval))
+	option(a, flags, &f.timeout, "timeout", "DURATION", "with --once: how long to wait for the store (default 10s), for who has the slot, and to try again", duration(time.Millisecond, slots.MaxInterval))
 	option(a, flags, &f.conflict, "conflict-exit-code", "CODE", "--once: code if another worker has the slot (default 10)", number(0, 255))
 	a.jobTimeFlags(flags, &f.job)
-	option(a, flags, &f.job.MaxAttempts, "max-attempts", "N", "job: tries of a slot by all workers (default no bound)", attempts)
-	option(a, flags, &f.job.MinRetry, "min-retry", "DURATION", "job: least wait for the next attempt (default 1s), doubled each time to slot/8; another makes the 2nd at once", duration(10*time.Millisecond, time.Hour))
 	option(a, flags, &f.options.FailoverWithin, "failover-within", "DURATION", "how soon another worker takes over from one that dies: 80ms to half a slot (default never; job: a quarter of the slot, at most 1m)", nonZero)
 	flags.BoolVar(&f.options.Continuous, "continuous", false, "go on from slot to slot without stopping the command")
 	flags.BoolVar(&f.options.NoFailback, "no-failback", false, "--continuous: keep it from higher priorities, too")
@@ -84,7 +82,7 @@ func (a *app) runFlags(flags *pflag.FlagSet, f *runFlags) {
 }
 
 // jobTimes are the flags of when a job's runs begin and end.
-var jobTimes = []string{"start-within", "overrun", "run-timeout", "catch-up", "catch-up-within"}
+var jobTimes = []string{"start-within", "overrun", "run-timeout", "catch-up", "catch-up-within", "max-attempts", "min-retry"}
 
 // jobTimeFlags adds them.
 func (a *app) jobTimeFlags(flags *pflag.FlagSet, job *workerlease.Job) {
@@ -93,6 +91,8 @@ func (a *app) jobTimeFlags(flags *pflag.FlagSet, job *workerlease.Job) {
 	option(a, flags, &job.Timeout, "run-timeout", "DURATION", "job: the longest that a run may take (default no bound)", nonZero)
 	option(a, flags, &job.CatchUp, "catch-up", "none|newest|all", "job: which missed slots are run late (default none)", named(workerlease.CatchUpNone, workerlease.CatchUpNewest, workerlease.CatchUpAll))
 	option(a, flags, &job.CatchUpWithin, "catch-up-within", "DURATION", "how long ago those began (default 24h, or a longer slot)", nonZero)
+	option(a, flags, &job.MaxAttempts, "max-attempts", "N", "job: tries of a slot by all workers (default until it ends)", attempts)
+	option(a, flags, &job.MinRetry, "min-retry", "DURATION", "job: least wait after a failure (default slot/240, 1s to 10m), doubled by each to slot/8", duration(10*time.Millisecond, time.Hour))
 }
 
 // instanceFlag adds --instance-id.
@@ -153,7 +153,7 @@ func (a *app) runTiming(f *runFlags, flags *pflag.FlagSet) workerlease.Timing {
 	if f.oncePerSlot {
 		o.Job = &f.job
 	} else {
-		a.goesOnlyWith(flags, "once-per-slot", append(jobTimes, "max-attempts", "min-retry")...)
+		a.goesOnlyWith(flags, "once-per-slot", jobTimes...)
 	}
 	a.checkOnExit(f)
 	a.checkOnce(f, flags)

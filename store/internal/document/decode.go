@@ -67,6 +67,7 @@ func inform(r *store.Record, d Source) {
 	r.FixedAt, r.DoneUntil = d.Time(FixedAt, false), d.Time(DoneUntil, false)
 	// A value out of bounds must stay so where an int has 32 bits.
 	r.Attempt = int(min(max(d.Whole(Attempt), -1), store.MaxAttempt+1))
+	r.Spared = int(min(max(d.Whole(Spared), -1), store.MaxAttempt+1))
 	r.Schedule, r.Metadata = d.Text(Schedule, false, math.MaxInt), d.Text(Metadata, false, math.MaxInt)
 	r.Orders, r.Done = d.Text(Orders, false, math.MaxInt), d.Text(Done, false, math.MaxInt)
 	if w := d.Part(Worker); w != nil {

@@ -25,6 +25,7 @@ const (
 	Metadata    = "metadata"
 	DoneUntil   = "doneUntil"
 	Attempt     = "attempt"
+	Spared      = "spared"
 	Orders      = "orders"
 	Done        = "done"
 )
@@ -35,6 +36,6 @@ func Fields() []string {
 	return []string{
 		WorkerType, Seq, Kind, InstanceID, Group, Claim, Priority,
 		SlotStart, SlotEnd, WindowStart, WindowEnd, Token, Schedule, FixedAt,
-		ReadAt, Worker, Metadata, DoneUntil, Attempt, Orders, Done,
+		ReadAt, Worker, Metadata, DoneUntil, Attempt, Spared, Orders, Done,
 	}
 }

@@ -26,7 +26,7 @@ type Config struct {
 	NoFailback   bool          // and claims each next slot before all others
 	Once         bool          // the work of each slot is done once
 	MaxAttempts  int           // at a slot, by all workers together; 0: no limit
-	MinRetry     time.Duration // from a failed attempt to the next one; it doubles with each
+	LeastRetry   time.Duration // from a failed attempt to the next one, doubled by each; 0: see MinRetry
 	StartWithin  time.Duration // how late the first attempt at a slot may begin; 0: as long as the slot lasts; or DefaultStart
 	Finishes     bool          // a run that its slot is too short for goes on into the next ones
 	Timeout      time.Duration // of a run; 0: none

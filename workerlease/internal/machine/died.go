@@ -18,6 +18,7 @@ import (
 type Dead struct {
 	Slot    slots.Slot
 	Attempt int    // at the job of the slot; 0: it has none
+	Spared  int    // of those before it, don't count
 	Holder  string // empty: nobody has died
 	Claim   string
 	Seq     int64     // of the head that showed it
@@ -49,7 +50,7 @@ func (f facts) dead(head store.Record, below []store.Record) (d Dead) {
 	if !f.m.Rules.Died(head, said) {
 		return Dead{}
 	}
-	return Dead{Slot: slot, Attempt: c.Attempt, Holder: head.InstanceID, Claim: head.Claim, Seq: head.Seq, Until: head.WindowEnd, Asked: head.Triggered()}
+	return Dead{Slot: slot, Attempt: c.Attempt, Spared: c.Spared, Holder: head.InstanceID, Claim: head.Claim, Seq: head.Seq, Until: head.WindowEnd, Asked: head.Triggered()}
 }
 
 // cutOff reports that the worker of a term which is over would have gone on, had it been there: with the job of its
@@ -80,7 +81,7 @@ func (x *step) tellDead(d Dead) {
 	}
 	x.s.View.Dead = d.Claim
 	x.s.Death = Death{Seq: d.Seq, Untold: d, Report: x.reportOf(d.Claim, d.Slot, store.Outcome{
-		Result: store.Failed, Cause: store.WorkerDied, InstanceID: d.Holder, Attempt: d.Attempt, GivenUp: x.m.LastAttempt(d.Attempt),
+		Result: store.Failed, Cause: store.WorkerDied, InstanceID: d.Holder, Attempt: d.Attempt, GivenUp: x.m.LastAttempt(d.Attempt - d.Spared),
 		SlotStart: d.Slot.Start, SlotEnd: d.Slot.End,
 	})}
 	if now := x.at.Now; now.Earliest.Before(d.Until) {
@@ -94,9 +95,9 @@ func (x *step) tellDead(d Dead) {
 func (x *step) tellUntold() {
 	d := x.s.Death.Untold
 	x.s.Death.Untold = Dead{}
-	x.note(Note{What: WorkerDied, Slot: d.Slot, Count: d.Attempt, Record: store.Record{InstanceID: d.Holder}})
+	x.note(Note{What: WorkerDied, Slot: d.Slot, Count: d.Attempt, Record: store.Record{InstanceID: d.Holder, Spared: d.Spared}})
 	x.keptBack(d)
-	if x.m.LastAttempt(d.Attempt) {
+	if x.m.LastAttempt(d.Attempt - d.Spared) {
 		x.giveUp(d.Slot, d.Attempt)
 	}
 }
@@ -146,7 +147,7 @@ func (x *step) keptBack(d Dead) {
 	}
 }
 
-// LastAttempt reports that no attempt at a slot follows one.
+// LastAttempt reports that no attempt at a slot follows the nth that counts.
 func (c *Config) LastAttempt(n int) bool { return c.Once && c.MaxAttempts > 0 && n >= c.MaxAttempts }
 
 // saidBefore takes in that a slot had been given up before the worker came: those that were there have reported that.

@@ -84,9 +84,9 @@ func (f facts) unused(claim string) bool {
 	return claim != h.Held.Claim && claim != h.Next.Claim && (claim != h.Left.Claim || !f.m.awaits(f.s, Releasing))
 }
 
-// exhausted reports that a slot was tried as often as it may be.
+// exhausted reports that a slot was tried as often as it may be: what counts for nothing isn't limited.
 func (f facts) exhausted(slot slots.Slot) bool {
-	return f.m.MaxAttempts > 0 && f.s.View.Carried.attempt(slot) > f.m.MaxAttempts
+	return f.m.MaxAttempts > 0 && f.s.View.Carried.failed(slot) >= f.m.MaxAttempts
 }
 
 // mayBeDone reports that the work of the slot was tried, and that the store could not be
@@ -97,22 +97,29 @@ func (f facts) mayBeDone(head store.Record) bool {
 	return f.m.Rules.Defers && f.s.Bid.Outage && attempt > 1 && attempt != f.s.Bid.Awaited && !f.m.Rules.GivenBack(head)
 }
 
-// retryAt is the time before which a slot is not tried again after a head that gave it
-// back: the wait doubles with each attempt, up to an eighth of the slot. The first attempt
-// may have been given back because its worker was stopped; so the second one, by another
-// worker, comes at once.
+// retryAt is the time before which a slot is not tried again, by whomever, after a head that gave it
+// back: the wait doubles with each attempt that counts, up to an eighth of the slot.
 func (f facts) retryAt(head store.Record) time.Time {
 	slot := f.workAfter(head)
-	failed := f.s.View.Carried.attempt(slot) - 1
-	if slot.IsZero() || !f.m.Once || !f.m.Rules.GivenBack(head) || failed < 1 || failed == 1 && !f.s.Bid.yields() {
+	failed := f.s.View.Carried.failed(slot)
+	if slot.IsZero() || !f.m.Once || !f.m.Rules.GivenBack(head) || failed < 1 {
 		return time.Time{}
 	}
-	return head.WindowEnd.Add(f.m.Rules.Retry(f.m.MinRetry, failed, slot.Length()))
+	return head.WindowEnd.Add(f.m.Rules.Retry(f.m.MinRetry(slot.Length()), failed, slot.Length()))
 }
 
 // retry doubles the wait with each attempt, up to an eighth of the slot.
 func retry(least time.Duration, failed int, slot time.Duration) time.Duration {
 	return min(least<<min(failed-1, 20), slot/8)
+}
+
+// MinRetry is the least time from an attempt at a slot that has failed to the next one. By default three attempts at the job of a
+// night take 18 min: what it needs is restarted, or moves, in less.
+func (c *Config) MinRetry(slot time.Duration) time.Duration {
+	if c.LeastRetry != 0 {
+		return c.LeastRetry
+	}
+	return min(max(slot/240, time.Second), 10*time.Minute)
 }
 
 // inDoubt reports that the bid's slot, which is free from a time on, is not to be turned away from,

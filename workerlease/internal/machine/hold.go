@@ -16,6 +16,7 @@ type Term struct {
 	Start, End time.Time
 	Token      int64
 	Attempt    int
+	Spared     int // of those before it, don't count
 	Claim      string
 	Own        bool // claimed by this worker, not by another of its group
 	Missed     bool // its work was not begun in time, and is done late

@@ -19,7 +19,7 @@ func repeat(r, head store.Record) store.Record {
 	r.Claim, r.InstanceID, r.Group, r.Token, r.Priority = head.Claim, head.InstanceID, head.Group, head.Token, head.Priority
 	r.SlotStart, r.SlotEnd, r.Schedule = head.SlotStart, head.SlotEnd, head.Schedule
 	r.WindowStart, r.WindowEnd = head.WindowEnd, head.WindowEnd
-	r.Attempt = head.Attempt
+	r.Attempt, r.Spared = head.Attempt, head.Spared
 	if head.Kind == store.KindRelease && head.WindowEnd.After(head.SlotStart) {
 		r.SlotEnd = head.WindowEnd // Nobody extends it: what is left is no part of a slot any more.
 	}

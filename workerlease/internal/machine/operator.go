@@ -120,7 +120,8 @@ func (b Below) Override(r store.Record, readAt time.Time, now timeline.Interval)
 	at, token := Standard.Reset(store.Record{Token: b.token}, now)
 	r.WorkerType, r.Seq, r.Kind = b.Head.WorkerType, b.Head.Seq+1, store.KindOverride
 	r.WindowStart, r.WindowEnd, r.Token = at, at, token
-	r.SlotStart, r.SlotEnd, r.Schedule, r.Attempt = b.inForce.SlotStart, b.inForce.SlotEnd, b.inForce.Schedule, b.inForce.Attempt
+	r.SlotStart, r.SlotEnd, r.Schedule = b.inForce.SlotStart, b.inForce.SlotEnd, b.inForce.Schedule
+	r.Attempt, r.Spared = b.inForce.Attempt, b.inForce.Spared
 	r.Orders = repeated(b.inForce.Orders, now.Earliest, time.Time{})
 	r.FixedAt, r.ReadAt = now.Earliest.Truncate(time.Millisecond), readAt
 	if r.DoneUntil.IsZero() {

@@ -69,7 +69,7 @@ func (f facts) outcome(t Term, slot slots.Slot, failed, ends bool, w Work) store
 	}
 	if failed {
 		o.Result, o.Cause = store.Failed, w.Cause
-		o.GivenUp = ends && f.m.LastAttempt(t.Attempt)
+		o.GivenUp = ends && !f.m.Rules.Spares(o) && f.m.LastAttempt(t.Attempt-t.Spared)
 	}
 	if f.at.Now.Known() {
 		mid := f.at.Now.Mid()
@@ -270,6 +270,7 @@ func (x *step) tell(r *Report, head store.Record, below []store.Record) bool {
 	record := x.m.Rules.Repeat(x.stamped(store.KindOutcome, head.Seq+1), head)
 	record.Metadata = r.Metadata
 	x.settles(&record)
+	x.spares(&record)
 	x.s.Bid.send(record, head)
 	return true
 }

@@ -98,7 +98,7 @@ func term(r store.Record, own bool, slot slots.Slot) Term {
 	}
 	return Term{
 		Seq: r.Seq, Kind: r.Kind, Slot: slot, Start: r.WindowStart, End: r.WindowEnd,
-		Token: r.Token, Attempt: r.Attempt, Claim: r.Claim, Own: own,
+		Token: r.Token, Attempt: r.Attempt, Spared: r.Spared, Claim: r.Claim, Own: own,
 	}
 }
 

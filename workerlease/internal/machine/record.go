@@ -18,7 +18,7 @@ func (f facts) stamped(k store.Kind, seq int64) store.Record {
 		SlotStart: b.Slot.Start, SlotEnd: b.Slot.End,
 		Schedule: f.m.Schedule.String(),
 		FixedAt:  f.at.Now.Earliest.Truncate(time.Millisecond), ReadAt: v.ReadAt,
-		DoneUntil: v.Carried.DoneUntil, Done: v.Carried.Done.String(), Attempt: v.Carried.Attempt, Orders: f.orders(),
+		DoneUntil: v.Carried.DoneUntil, Done: v.Carried.Done.String(), Attempt: v.Carried.Attempt, Spared: v.Carried.Spared, Orders: f.orders(),
 		Worker: f.m.Worker,
 	}
 }
@@ -47,9 +47,9 @@ func (x *step) grant(head store.Record, start time.Time) store.Record {
 	r.Token = x.m.Rules.Token(start, x.above(head))
 	r.FixedAt = b.Claim.Fixed.Truncate(time.Millisecond)
 	r.Metadata = x.m.Metadata
-	if r.Attempt = 0; x.m.Once {
+	if r.Attempt, r.Spared = 0, 0; x.m.Once {
 		work := x.work(start)
-		r.SlotStart, r.SlotEnd, r.Attempt = work.Start, work.End, x.s.View.Carried.attempt(work)
+		r.SlotStart, r.SlotEnd, r.Attempt, r.Spared = work.Start, work.End, x.s.View.Carried.attempt(work), x.s.View.Carried.spared(work)
 	}
 	x.counts(&r)
 	return r
@@ -85,6 +85,19 @@ func (f facts) uncounts(head store.Record) bool {
 // uncounts goes by the claim. What was said above its release repeats that, and one attempt less.
 func uncounts(head store.Record, of Sent) bool { return !of.Begun && head.Attempt == of.Attempt }
 
+// spares has a record that says how an attempt at the slot in the head ended say, too, that this doesn't count, if it was nobody's
+// failure.
+func (f facts) spares(r *store.Record) {
+	if o, told := r.Outcome(); told && o.SlotStart.Equal(r.SlotStart) && r.Spared < r.Attempt && f.m.Rules.Spares(o) {
+		r.Spared++
+	}
+}
+
+// spares no attempt that ended by itself, or since it took too long: a deployment or an order costs none.
+func spares(o store.Outcome) bool {
+	return o.Result == store.Failed && (o.Cause == store.Stopped || o.Cause == store.Ordered)
+}
+
 // release makes the next record to be sent the one that frees the rest of the head's
 // term, and nothing else.
 func (x *step) release(head store.Record) {
@@ -104,6 +117,7 @@ func (x *step) release(head store.Record) {
 		r.Attempt--
 	}
 	x.settles(&r)
+	x.spares(&r)
 	x.s.Bid.send(r, head)
 }
 
@@ -114,7 +128,7 @@ func (x *step) reset(head store.Record, below []store.Record, why error) store.R
 	inForce, held := x.ledger().InForce(r, below)
 	v := &x.s.View
 	v.Carried = x.m.Rules.Carry(inForce)
-	r.DoneUntil, r.Done, r.Attempt = inForce.DoneUntil, v.Carried.Done.String(), v.Carried.attempt(x.s.Bid.Slot)-1
+	r.DoneUntil, r.Done, r.Attempt, r.Spared = inForce.DoneUntil, v.Carried.Done.String(), v.Carried.attempt(x.s.Bid.Slot)-1, v.Carried.spared(x.s.Bid.Slot)
 	r.Orders = x.orders()
 	x.counts(&r)
 	at, token := x.m.Rules.Reset(x.above(held), x.at.Now)

@@ -85,6 +85,9 @@ type Rules struct {
 	// Uncounts reports that the release of a head takes back the attempt which that counts as, given the head's claim as it
 	// was sent. Breaking it shows as work that is begun more often than it may be, or too seldom.
 	Uncounts func(head store.Record, of Sent) bool
+	// Spares reports that an attempt which ended so doesn't count against MaxAttempts. Breaking it shows as work that is given up
+	// though it never failed, or that is tried too often.
+	Spares func(o store.Outcome) bool
 	// MayStart reports that the first attempt at a slot may begin at a time, given up to when it may; the zero
 	// time means as long as the slot lasts. Breaking it shows as work that begins too late, or never.
 	MayStart func(at, by time.Time) bool
@@ -268,6 +271,7 @@ var Standard = Rules{
 
 	MayStart: mayStart,
 	Uncounts: uncounts,
+	Spares:   spares,
 
 	Abandon: abandon,
 	StandBy: standBy,

@@ -64,7 +64,7 @@ func (f facts) counts(r *store.Record) {
 	}
 	for i := range all {
 		if o := &all[i]; o.Kind == store.OrderTrigger && o.At.Equal(c.Slot) {
-			o.Attempts = c.Attempt
+			o.Attempts = c.Attempt - c.Spared
 		}
 	}
 	if text, err := store.FormatOrders(all); err == nil { // else there is no room for that

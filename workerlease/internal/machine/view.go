@@ -100,6 +100,7 @@ type Carried struct {
 	Done      store.Done // the newest slot that is done; zero: it isn't known
 	Slot      time.Time  // start of the slot that Attempt counts for
 	Attempt   int
+	Spared    int    // of these, don't count
 	Orders    string // of operators
 	Seq       int64
 	// Begun and Triggered are when the term in the head began, and its end, if it is that of a trigger's run.
@@ -130,10 +131,21 @@ func (c Carried) attempt(slot slots.Slot) int {
 	return 1 + tried(c.Orders, slot)
 }
 
+// failed is how many attempts at a slot count: those that nobody has ended in order.
+func (c Carried) failed(slot slots.Slot) int {
+	if c.Slot.Equal(slot.Start) {
+		return c.Attempt - c.Spared
+	}
+	return tried(c.Orders, slot)
+}
+
+// spared is how many don't.
+func (c Carried) spared(slot slots.Slot) int { return c.attempt(slot) - 1 - c.failed(slot) }
+
 // carry repeats everything: whatever a record leaves out is lost to the records after
 // it.
 func carry(head store.Record) Carried {
-	c := Carried{DoneUntil: head.DoneUntil, Done: known(head), Slot: head.SlotStart, Attempt: head.Attempt, Orders: head.Orders, Seq: head.Seq}
+	c := Carried{DoneUntil: head.DoneUntil, Done: known(head), Slot: head.SlotStart, Attempt: head.Attempt, Spared: head.Spared, Orders: head.Orders, Seq: head.Seq}
 	if head.Triggered() {
 		c.Begun, c.Triggered = store.FromMillis(head.Token), head.WindowEnd
 		if head.WindowStart.Before(c.Begun) {

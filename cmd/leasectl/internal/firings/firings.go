@@ -112,7 +112,7 @@ func (l List) Text(colours bool) string {
 		title = "worker type " + display.Flat(l.Whose) + " · " + title
 	}
 	if l.Job != nil {
-		title += " · job: " + inspect.JobText(l.Job)
+		title += " · job: " + inspect.JobText(l.Job) + ", " + inspect.AttemptsText(l.Job)
 	}
 	text := title + " · now " + store.Format(l.Now) + "\n\n" + strings.Join(table.Lines(rows, nil, colours), "\n") + "\n"
 	if l.Note != "" {

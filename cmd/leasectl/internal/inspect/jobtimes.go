@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -14,6 +15,8 @@ type JobTimes struct {
 	TimeoutMs       int64  `json:"timeoutMs,omitempty"`
 	CatchUp         string `json:"catchUp"`
 	CatchUpWithinMs int64  `json:"catchUpWithinMs,omitempty"`
+	MaxAttempts     int    `json:"maxAttempts,omitempty"`
+	RetriesWithinMs int64  `json:"retriesWithinMs,omitempty"`
 }
 
 // JobJSON is nil for a worker without a job, or of a version that doesn't say.
@@ -21,7 +24,7 @@ func JobJSON(j *store.JobTimes) *JobTimes {
 	if j == nil {
 		return nil
 	}
-	return &JobTimes{j.StartWithin.Milliseconds(), j.Overrun, j.Timeout.Milliseconds(), j.CatchUp, j.CatchUpWithin.Milliseconds()}
+	return &JobTimes{j.StartWithin.Milliseconds(), j.Overrun, j.Timeout.Milliseconds(), j.CatchUp, j.CatchUpWithin.Milliseconds(), j.MaxAttempts, j.RetriesWithin.Milliseconds()}
 }
 
 // JobText is the same in short; empty for a worker without a job.
@@ -42,10 +45,25 @@ func JobText(j *store.JobTimes) string {
 	return strings.Join(parts, ", ")
 }
 
+// AttemptsText is until when a slot is tried again.
+func AttemptsText(j *store.JobTimes) string {
+	switch {
+	case j.MaxAttempts == 0:
+		return "tried until the slot ends"
+	case j.MaxAttempts == 1:
+		return "tried once"
+	}
+	return fmt.Sprintf("%d attempts within %s", j.MaxAttempts, brief(j.RetriesWithin))
+}
+
 // jobsOf are the different jobs of workers of one type, in words.
 func jobsOf(there []store.Presence) (texts []string) {
 	for _, p := range there {
-		if text := JobText(p.Job); text != "" && !slices.Contains(texts, text) {
+		text := JobText(p.Job)
+		if p.Job != nil {
+			text += ", " + AttemptsText(p.Job)
+		}
+		if text != "" && !slices.Contains(texts, text) {
 			texts = append(texts, text)
 		}
 	}

@@ -54,7 +54,7 @@ var keys = []key{
 	{name: "catchUp", flag: "catch-up", with: oncePerSlot, words: "none|newest|all", about: "Which missed slots are run late: none (default), newest or all."},
 	{name: "catchUpWithin", flag: "catch-up-within", with: oncePerSlot, about: "How long ago such a slot may have started. Default: 24h, or the slot's length if that is more."},
 	{name: "maxAttempts", flag: "max-attempts", with: oncePerSlot, about: "Tries of a slot by all machines together. Default: no bound."},
-	{name: "minRetry", flag: "min-retry", with: oncePerSlot, about: "The least time to the next attempt, doubled by each. Default: 1s."},
+	{name: "minRetry", flag: "min-retry", with: oncePerSlot, about: "The least time from a failure to the next attempt, doubled by each. Default: a 240th of the slot, 1s to 10m."},
 	{name: "failoverWithin", flag: "failover-within", about: "How soon another machine takes over from one that dies."},
 	{name: continuous, flag: "continuous", kind: boolean, about: "The command goes on from slot to slot, and isn't meant to end."},
 	{name: "noFailback", flag: "no-failback", kind: boolean, with: continuous, about: "With continuous: keep the lease from higher priorities, too."},

@@ -20,6 +20,7 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/charges"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/display"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/interrupt"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
 	"github.com/slotlease/slotlease/slots"
@@ -219,7 +220,7 @@ func (l *Log) Began(o workerlease.Options, tells bool) {
 	}
 	also = append(also, o.Schedule.String())
 	if o.Job != nil {
-		ofJob(*o.Job, with)
+		ofJob(*o.Job, slots.Shortest(o.Schedule), with)
 	}
 	if o.FailoverWithin > 0 {
 		with(fmt.Sprintf("failover within %v", o.FailoverWithin), zap.Duration("failoverWithin", o.FailoverWithin))
@@ -246,8 +247,8 @@ func (l *Log) Began(o workerlease.Options, tells bool) {
 	l.awaitFirst()
 }
 
-// ofJob adds what is said of a worker's job.
-func ofJob(j workerlease.Job, with func(text string, field zap.Field)) {
+// ofJob adds what is said of a worker's job, for slots of a length.
+func ofJob(j workerlease.Job, slot time.Duration, with func(text string, field zap.Field)) {
 	with("once per slot", zap.Bool("oncePerSlot", true))
 	if j.StartWithin > 0 {
 		with(fmt.Sprintf("start within %v", j.StartWithin), zap.Duration("startWithin", j.StartWithin))
@@ -265,8 +266,13 @@ func ofJob(j workerlease.Job, with func(text string, field zap.Field)) {
 		}
 		with(text, zap.Stringer("catchUp", j.CatchUp))
 	}
-	if n := j.MaxAttempts; n > 0 {
-		with(fmt.Sprintf("max attempts %d", n), zap.Int("maxAttempts", n))
+	switch n := j.MaxAttempts; {
+	case n > 1:
+		with(fmt.Sprintf("%d attempts within %v", n, display.Brief(j.RetriesWithin(slot))), zap.Int("maxAttempts", n))
+	case n == 1:
+		with("one attempt", zap.Int("maxAttempts", n))
+	default:
+		with("tried until the slot ends", zap.Skip())
 	}
 }
 

@@ -91,11 +91,8 @@ func (j *attempts) rest(ctx context.Context, wait time.Duration, hints <-chan st
 
 // left is how long the wait may go on: not so long that the next slot might be claimed in place of this one.
 func (j *attempts) left(n *workerlease.NotClaimed) time.Duration {
-	left, most := j.seen.until(n.Slot.End)-2*leastWait, j.patience.Done
-	if n.Why == workerlease.TooSoon {
-		most = j.patience.Store
-	}
-	if most > 0 {
+	left := j.seen.until(n.Slot.End) - 2*leastWait
+	if most := j.patience.Done; most > 0 {
 		left = min(left, most-time.Since(j.patience.Since))
 	}
 	return left

@@ -20,8 +20,8 @@ import (
 // Patience is how long Once waits.
 type Patience struct {
 	Since time.Time     // when it began
-	Store time.Duration // for the store, and for the next attempt at a job that has failed
-	Done  time.Duration // for another worker that has the slot of a job, and in all; 0: to the slot's end
+	Store time.Duration // for the store
+	Done  time.Duration // for another worker that has the slot of a job, for the next attempt, and in all; 0: to the slot's end
 }
 
 // Once claims what is left of the current slot, runs the command under that lease, and gives the rest

@@ -1,0 +1,145 @@
+package workerlease_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/memory"
+	"github.com/slotlease/slotlease/workerlease"
+	"github.com/slotlease/slotlease/workerlease/event"
+	"github.com/slotlease/slotlease/workerlease/operate"
+	"github.com/slotlease/slotlease/workerlease/verify"
+)
+
+// Three deployments, or orders, in one night: nothing has failed, so all attempts are left, and the run is made to its end. It is
+// begun long after the time in which a first attempt may begin.
+func TestWhatEndsARunInOrderCostsNoAttempt(t *testing.T) {
+	give := func(o operate.Order) func(*testing.T, operate.Desk) {
+		return func(t *testing.T, d operate.Desk) {
+			o.WorkerType = "job"
+			_, err := d.Give(t.Context(), o)
+			must(t, err)
+		}
+	}
+	host, err := os.Hostname()
+	must(t, err)
+	for name, ends := range map[string]func(*testing.T, operate.Desk){
+		"a deployment": nil,
+		"a pause":      give(operate.Order{Kind: store.OrderPause, For: 10 * time.Second, Now: true}),
+		"a drain":      give(operate.Order{Kind: store.OrderDrain, Target: host, For: 10 * time.Second, Now: true}),
+		"a release":    give(operate.Order{Kind: store.OrderRelease}),
+	} {
+		bubble(t, name, func(t *testing.T) {
+			ledger := memory.New(memory.Options{})
+			o := perSlot("a", 0)
+			o.LeaseInterval, o.Job.MaxAttempts, o.Job.StartWithin = 24*time.Hour, 2, 10*time.Minute
+			made := 0
+			j := &job{do: func(ctx context.Context, l workerlease.Lease, _ int) error {
+				select {
+				case <-time.After(3 * time.Hour):
+					made = l.Attempt
+					return nil
+				case <-ctx.Done():
+					return errors.New("exit code 143")
+				}
+			}}
+			r := runsAtOnce(t, ledger.Handle(), o, j.run)
+			for n := range 3 {
+				at(time.Duration(n+1) * time.Hour)
+				if ends != nil {
+					ends(t, operate.On(ledger.Handle()))
+					continue
+				}
+				r.cancel()
+				must(t, <-r.ended)
+				r.ended <- nil
+				r = runsAtOnce(t, ledger.Handle(), o, j.run)
+			}
+			at(12 * time.Hour)
+			if made != 4 {
+				t.Errorf("made in attempt %d, want 4 of which 3 were ended in order: %v", made, j.of(0))
+			}
+			if head := newest(t, ledger); head.Spared != 3 || head.Attempt != 4 {
+				t.Errorf("the head counts %d attempts, %d spared, want 4 and 3", head.Attempt, head.Spared)
+			}
+			if n := len(observed[event.Exhausted](r.worker)); n != 0 {
+				t.Errorf("%d Exhausted events, want none", n)
+			}
+			v := verify.New(verify.Options{WorkerType: "job", Now: time.Now()})
+			for _, r := range records(t, ledger) {
+				v.Add(r)
+			}
+			for _, f := range v.Report().Findings {
+				if f.Severity == verify.Fault || f.Code == verify.GivenUp || f.Code == verify.RunCut {
+					t.Errorf("verify finds %v", f)
+				}
+			}
+		})
+	}
+}
+
+// What fails by itself counts, before and after deployments, and the last attempt that counts is told given up.
+func TestFailuresCountBesideDeployments(t *testing.T) {
+	bubble(t, "two failures and two deployments", func(t *testing.T) {
+		ledger := memory.New(memory.Options{})
+		o := perSlot("a", 0)
+		o.LeaseInterval, o.Job.MaxAttempts, o.Job.MinRetry = 24*time.Hour, 2, time.Minute
+		j := &job{do: func(ctx context.Context, _ workerlease.Lease, attempt int) error {
+			if attempt%2 == 1 {
+				<-ctx.Done() // until it is deployed
+			}
+			return errWork
+		}}
+		r := runsAtOnce(t, ledger.Handle(), o, j.run)
+		for n := range 2 {
+			at(time.Duration(n+1) * time.Hour)
+			r.cancel()
+			must(t, <-r.ended)
+			r.ended <- nil
+			r = runsAtOnce(t, ledger.Handle(), o, j.run)
+		}
+		at(12 * time.Hour)
+		if n := len(j.of(0)); n != 4 {
+			t.Errorf("%d attempts, want 4: 2 failed", n)
+		}
+		failed := observed[event.TaskFailed](r.worker)
+		if n := len(failed); n == 0 || !failed[n-1].GivenUp || failed[n-1].Lease.Attempt != 4 {
+			t.Errorf("TaskFailed = %+v, want the last one to give the slot up in attempt 4", failed)
+		}
+		if n := len(observed[event.Exhausted](r.worker)); n != 1 {
+			t.Errorf("%d Exhausted events, want 1", n)
+		}
+	})
+}
+
+// The documented nightly job has three attempts: what it needs may be down for a quarter of an hour, on one machine and on several.
+func TestThreeAttemptsOfTheNightOutliveAnOutage(t *testing.T) {
+	for _, machines := range [][]string{{"a"}, {"a", "b", "c"}} {
+		bubble(t, machines[len(machines)-1], func(t *testing.T) {
+			ledger := memory.New(memory.Options{})
+			j := &job{do: func(context.Context, workerlease.Lease, int) error {
+				if time.Since(t0)%(24*time.Hour) < 15*time.Minute {
+					return errWork
+				}
+				return nil
+			}}
+			for _, name := range machines {
+				o := perSlot(name, 0)
+				o.LeaseInterval, o.Job.MaxAttempts = 24*time.Hour, 3
+				runs(t, ledger.Handle(), o, j.run)
+			}
+			at(36 * time.Hour)
+			var began []time.Duration
+			for _, c := range j.calls {
+				began = append(began, c.began-24*time.Hour)
+			}
+			if n := len(j.calls); n != 3 || j.calls[n-1].err != nil {
+				t.Errorf("attempts began at %v after the slot, want the third after the outage of 15m", began)
+			}
+		})
+	}
+}
