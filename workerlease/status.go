@@ -29,6 +29,9 @@ type Status struct {
 	// Contending is the slot that the worker tries to win, or whose claims it waits for;
 	// zero until the store has answered.
 	Contending slots.Slot `json:",omitzero"`
+	// First is the first slot that this worker can have, until that begins, while the ledger shows none that anybody had: so
+	// nobody holds a lease, as it should be. Zero otherwise, and while the ledger isn't known.
+	First slots.Slot `json:",omitzero"`
 	// Stopped says that the worker has ended.
 	Stopped bool
 	// Stuck is how long the worker has done nothing although something was due; 0 if less than a second. It
@@ -195,6 +198,7 @@ type progress struct {
 	doneUntil                         time.Time
 	foreign                           bool      // that is of a slot of another schedule
 	read                              bool      // a head
+	none                              bool      // of whose slots anybody has had one
 	tried                             time.Time // start of the slot that was attempted last by then, if none was done
 	mismatch                          machine.Mismatched
 }
@@ -225,6 +229,9 @@ func (w *WorkerLease) Status() Status {
 	why := "its clock has jumped"
 	if now := w.now(); now.Known() {
 		s.StoreTime, s.Uncertainty = now.Mid(), now.Uncertainty()
+		if p.none && s.StoreTime.Before(p.first.Start) {
+			s.First = p.first
+		}
 		s.Orders = orders.OrdersAt(now.Earliest)
 		if m := p.mismatch; m.Schedule != "" && s.StoreTime.Before(m.Theirs.End.Add(max(m.Theirs.Length(), m.Ours.Length()))) {
 			s.Mismatch = event.ScheduleMismatch{Ours: w.options.Schedule.String(), Theirs: m.Schedule, Holder: m.Holder, OurSlot: m.Ours, TheirSlot: m.Theirs}.Text()
@@ -331,6 +338,7 @@ func (w *WorkerLease) publish(latest time.Time) {
 	if !p.read && !s.View.ReadAt.IsZero() {
 		p.read, p.tried = true, s.View.Carried.Undone()
 	}
+	p.none = !s.View.HeadReadAt.Fixed.IsZero() && s.View.Carried.Slot.IsZero()
 	p.mismatch = s.View.Mismatch
 	p.won, p.contending, p.first = s.Hold.Next.Slot, s.Bid.Slot, s.Bid.First
 	if !p.first.IsZero() && !p.first.Start.After(s.Bid.Late) {

@@ -31,7 +31,7 @@ type State int
 // The states.
 const (
 	// Healthy: the worker holds the lease, or knows who does, or who has claimed what comes next, or that the job of
-	// the slot is done, or not due yet.
+	// the slot is done, or not due yet, or that the type has had no slot yet.
 	Healthy State = iota
 	// Degraded: a job is overdue, whoever holds the lease. Or the worker knows of no holder: nobody can lead, or one lease has ended
 	// and the next one begins in a moment.
@@ -97,6 +97,8 @@ func Of(w Worker) Report {
 		if begins := s.Contending.Start; s.StoreTime.Before(begins) && begins.Before(s.Due) {
 			r.Reason = "waits for its slot, which begins at " + store.Format(begins)
 		}
+	case !s.First.IsZero() && s.Paused == "" && s.Ineligible == "":
+		r.Reason = "waits for the first slot, which begins at " + store.Format(s.First.Start)
 	default:
 		r.State, r.Reason = Degraded, "knows of no holder"+kept(s)
 	}

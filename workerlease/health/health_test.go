@@ -78,7 +78,7 @@ func TestProbesSayHowAWorkerIs(t *testing.T) {
 			}
 		}
 		const ok, down = http.StatusOK, http.StatusServiceUnavailable
-		check(time.Second, a, ok, ok, "degraded", "knows of no holder")
+		check(time.Second, a, ok, ok, "healthy", "waits for the first slot, which begins at ")
 		check(time.Minute, a, ok, ok, "healthy", "holds the slot")
 		check(0, b, ok, ok, "healthy", "a holds the lease")
 		link.Break(faultstore.Down())

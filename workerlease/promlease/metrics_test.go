@@ -110,7 +110,7 @@ func TestAScrapeShowsTheCourseOfLeases(t *testing.T) {
 		check(series(t, ofLoser), map[string]float64{
 			"workers" + of: 1, "lease_holding" + of: 0, "holder_known" + of: 1, "token" + of: begun, "lease_held_seconds_total" + of: 0,
 			"slots_won_total" + of: 0, "slots_lost_total" + of: 2, "leases_allocated_total" + of: 0, "worker_priority" + of: 1,
-			"store_operations_total{operation=append,worker_type=job}": 0, "store_operations_total{operation=tail,worker_type=job}": 2,
+			"store_operations_total{operation=append,worker_type=job}": 0, "store_operations_total{operation=tail,worker_type=job}": 3,
 		})
 		if held := series(t, ofWinner)["slotlease_lease_held_seconds_total"+of]; held < 89 || held > 90 {
 			t.Errorf("held for %v s after 90 s, want that but for the margin", held)

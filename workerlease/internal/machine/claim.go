@@ -154,11 +154,11 @@ func (x *step) enter() {
 	b.Turn, b.TurnEdge, b.Lands = mid, timeline.Mid, false
 }
 
-// arrives reads the head as soon as a worker of a job is there that waits for a boundary: what is due, or was missed, is
+// arrives reads the head as soon as a worker is there that waits for a boundary: who holds the lease, what is due, or was missed, is
 // known then. It does so once, if there is time before its turn.
 func (x *step) arrives() bool {
 	b, v := &x.s.Bid, &x.s.View
-	if !x.m.Once || x.m.Single || v.Arrived || b.Stage != Aiming {
+	if x.m.Single || v.Arrived || b.Stage != Aiming {
 		return false
 	}
 	v.Arrived = true
@@ -168,6 +168,11 @@ func (x *step) arrives() bool {
 	x.s.Report.Looking = true // Nothing waits for it, so it may fail.
 	x.readHead()
 	return true
+}
+
+// arriving reports that the head was read for that.
+func (x *step) arriving() bool {
+	return x.telling == &x.s.Report && x.telling.Metadata == "" && x.s.Bid.Claim.ID == ""
 }
 
 // target turns to a slot. The worker's turn counts from the opening of claims or, if

@@ -17,7 +17,12 @@ func (x *step) judge(head store.Record, below []store.Record) {
 		x.renewClaim()
 		return
 	}
-	if why := x.ledger().Defect(append([]store.Record{head}, below...)); why != nil {
+	switch why := x.ledger().Defect(append([]store.Record{head}, below...)); {
+	case why == nil:
+	case !x.m.Once && x.arriving():
+		s.Bid.Stage = Aiming // Who has no job watches poison from its turn on.
+		return
+	default:
 		x.watch(head, below, why)
 		return
 	}

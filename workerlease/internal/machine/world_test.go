@@ -57,10 +57,12 @@ func plain() machine.Config {
 }
 
 func newWorld(c machine.Config) *world {
-	return &world{
+	w := &world{
 		watcher: newWatcher(machine.Machine{Config: c}, machine.Start(0, 0, 0, false, 0)), clocks: []time.Time{eve}, spread: time.Millisecond,
 		ledger: map[int64]store.Record{}, sighted: map[int64]time.Time{}, landed: map[int64]int{}, asked: map[store.Record]int{},
 	}
+	w.s.View.Arrived = !c.Once // What is read then has traces of its own.
+	return w
 }
 
 // store is store time, by the newest clock.

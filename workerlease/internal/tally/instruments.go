@@ -79,7 +79,7 @@ var (
 var (
 	workers     = gauge("workers", "{worker}", "Workers that run in this process.")
 	holding     = gauge("lease.holding", "", "1 if a worker of this process holds a valid lease.")
-	holderKnown = gauge("holder.known", "", "1 if a worker of this process knows of a holder.")
+	holderKnown = gauge("holder.known", "", "1 if a worker of this process knows of a holder. No value before the first slot of a type.")
 	running     = gauge("task.running", "", "1 if user code runs under a lease of this process.")
 	doneUntil   = gauge("job.done_until.timestamp", "s", "The end of the newest slot whose job is done, or was skipped by a run that succeeded, as Unix time.")
 	due         = gauge("job.due.timestamp", "s", "When the job becomes overdue, as Unix time: the latest start of the next slot, or the end of a held one, or with Finish of the one after it.")

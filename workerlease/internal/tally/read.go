@@ -88,7 +88,9 @@ func (m moment) add(t *Tally, w *workerlease.WorkerLease) {
 	holder, known := w.Holder()
 	m[workers]++
 	m.largest(holding, truth(w.IsHolder()))
-	m.largest(holderKnown, truth(known))
+	if known || s.First.IsZero() {
+		m.largest(holderKnown, truth(known)) // else nobody can have anything yet
+	}
 	m.largest(running, truth(s.Running))
 	m.latest(doneUntil, s.DoneUntil)
 	m.latest(due, s.Due)

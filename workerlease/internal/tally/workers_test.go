@@ -87,7 +87,7 @@ func TestGaugesAreWhatIsSoWhenTheyAreRead(t *testing.T) {
 		}
 		check(0)
 		w := begin(t, tally, link, workerlease.Options{}, work)
-		check(30*time.Second, 1, 0, 0, 0, 1, 0)
+		check(30*time.Second, 1, 0, -1, 0, 1, 0)
 		check(70*time.Second, 1, 1, 1, 10, 1, 0)
 		check(100*time.Second, 1, 1, 1, 40, 1, 0)
 		check(119900*time.Millisecond, 1, 0, 1, 59.7, 1, 0) // past the last safe moment
@@ -134,7 +134,7 @@ func TestOutcomesOfTasksAreCounted(t *testing.T) {
 			t.Helper()
 			near(t, at, readings(t, tally, at, "tasks_succeeded_total", "slots_done_total", "slot_done", "holder_known", "task_last_success_timestamp_seconds"), want...)
 		}
-		check(50*time.Second, 0, 0, 0, 0, -1)
+		check(50*time.Second, 0, 0, 0, -1, -1)
 		success := float64(time.Date(2000, 1, 1, 0, 1, 5, 0, time.UTC).Unix())
 		check(90*time.Second, 1, 1, 1, 0, success)
 		check(3*time.Minute+30*time.Second, 1, 1, 0, 0, success)
