@@ -125,7 +125,7 @@ func StartLeasing(ctx context.Context, ledger store.Ledger, o Options, cb Callba
 // store.ErrMissing, ErrRefused, ErrDenied, ErrInvalid or ErrClosed, and says what to do; no worker was started then. If
 // the store gives such an answer later, the worker goes on, and says so.
 //
-// When ctx ends, the worker stops as by StopLeasing, within 10 s; Done is closed when it
+// When ctx ends, the worker stops as by StopLeasing, within 10 s (after Options.DrainTimeout); Done is closed when it
 // has. The contexts of leases have the values of ctx.
 func (c *Client) StartLeasing(ctx context.Context, o Options, cb Callbacks) (*WorkerLease, error) {
 	l := launch{what: "start leasing", until: ctx}
@@ -185,7 +185,7 @@ func (c *Client) launch(ctx context.Context, o Options, cb Callbacks, l launch) 
 	c.attend(w)
 	c.begin(w, func() func() bool {
 		return context.AfterFunc(ctx, func() {
-			limited, cancel := c.clock.WithTimeout(context.Background(), stopGrace)
+			limited, cancel := c.clock.WithTimeout(context.Background(), w.options.DrainTimeout+stopGrace)
 			defer cancel()
 			_ = w.stop(limited, func(err error) { w.stopFailed.Store(&event.StopFailed{Worker: w.label(), Err: err}) })
 		})

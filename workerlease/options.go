@@ -139,6 +139,11 @@ type Options struct {
 	// Group, a worker waits for the next boundary anyway.
 	WaitForBoundary bool
 
+	// DrainTimeout lets the run of a Job that is under way when the worker is told to stop go on for so long, by the client's
+	// clock: its lease is extended, and nothing more is claimed. When it has ended, or takes longer, the worker stops. At most
+	// 366 days, and only with Job. Default: 0, the run is told to end at once.
+	DrainTimeout time.Duration
+
 	// Metadata is stored with each claim, for people to read: at most 8 KiB.
 	Metadata string
 

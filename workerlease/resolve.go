@@ -40,7 +40,7 @@ const (
 
 // Resolved returns the options with every default filled in that doesn't depend on the
 // slot, as a worker runs with them: Schedule in place of LeaseInterval, InstanceID,
-// FailoverWithin and MinRetry of a Job, Margin, MinBackoff, MaxBackoff and Retention. A Lead or Step
+// FailoverWithin of a Job, Margin, MinBackoff, MaxBackoff and Retention. A Lead or Step
 // of 0 stays, as its default follows from the length of each slot: see [Timing]. Job is
 // a copy. Resolved options resolve to themselves.
 //
@@ -101,6 +101,9 @@ func (o Options) resolve() (Options, option.Errors) {
 // resolveJob fills in the defaults of Job, in a copy of it.
 func (o *Options) resolveJob(errs *option.Errors) {
 	if o.Job == nil {
+		if o.DrainTimeout != 0 {
+			errs.Is("DrainTimeout", o.DrainTimeout, "goes with a Job only: a lease without one ends with its slot")
+		}
 		return
 	}
 	job := *o.Job
@@ -111,6 +114,9 @@ func (o *Options) resolveJob(errs *option.Errors) {
 	}
 	if job.MaxAttempts == 0 && job.CatchUp == CatchUpAll {
 		o.Job.MaxAttempts = CatchUpAttempts
+	}
+	if d := o.DrainTimeout; d < 0 || d > mostCatchUp {
+		errs.Is("DrainTimeout", d, "must be 0 (default) … %v", mostCatchUp)
 	}
 	if job.MinRetry != 0 && (job.MinRetry < leastRetry || job.MinRetry > time.Hour) {
 		errs.Is("Job.MinRetry", job.MinRetry, "must be 0 (default) or %v … 1h", leastRetry)

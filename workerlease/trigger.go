@@ -43,7 +43,7 @@ func (w *WorkerLease) serve(t machine.Trigger) {
 		r.run(ctx, l)
 	}})
 	sub.machine.Config = w.machine.Serving(t)
-	sub.options.Group, sub.options.Continuous = "", false
+	sub.options.Group, sub.options.Continuous, sub.options.DrainTimeout = "", false, 0
 	sub.main, sub.listen, r.w, s.WorkerLease = w, s.observe, sub, sub
 	w.serving.Store(s)
 	w.client.begin(sub, func() func() bool { return func() bool { return true } })

@@ -161,6 +161,7 @@ func (c *Client) TryClaim(ctx context.Context, o Options) (*Claim, error) {
 	if o.job().CatchUp != CatchUpNone {
 		l.wrong.Add(option.Error{Field: "Job.CatchUp", Value: o.Job.CatchUp.String(), Found: "is " + o.Job.CatchUp.String(), Rule: "a claim is for one slot, and can't catch up on another: use Run"})
 	}
+	o.DrainTimeout = 0 // Who has the claim decides when it ends.
 	w, err := c.launch(context.WithoutCancel(ctx), o, Callbacks{LeaseAllocated: t.allocated}, l)
 	if err != nil {
 		return nil, err

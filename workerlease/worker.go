@@ -33,6 +33,7 @@ type WorkerLease struct {
 	done     chan struct{}
 	orphaned chan error // has why the ledger will answer nothing any more, if it is closed
 	stopping sync.Once
+	hurrying sync.Once
 	givingUp sync.Once
 	gaveUp   atomic.Bool                        // leasing, so that each operation ends at once
 	cancelOp atomic.Pointer[context.CancelFunc] // of the newest operation
@@ -119,11 +120,36 @@ func (w *WorkerLease) reading() reading { return w.client.reading(int(w.settled.
 // the record that a slot is done up to the end of that slot, or for a minute if that is
 // longer.
 //
+// With Options.DrainTimeout a run that is under way may first come to its end. StopNow cuts that short.
+//
 // If ctx ends first, the error wraps its cause, and ErrNotReleased if all callbacks have
 // returned and there is, or may be, a lease to release. The worker then begins no more
 // ledger operations, and ends when the callbacks have returned. An unreleased lease ends
 // with its window.
 func (w *WorkerLease) StopLeasing(ctx context.Context) error { return w.stop(ctx, nil) }
+
+// StopNow is StopLeasing without Options.DrainTimeout, also for a worker that is told to stop already.
+func (w *WorkerLease) StopNow(ctx context.Context) error {
+	if w.started() {
+		w.hurrying.Do(func() { w.post(arrival{event: machine.Stop{}}) })
+	}
+	return w.stop(ctx, nil)
+}
+
+// beginStop tells the worker to stop, at once or when its run has ended.
+func (w *WorkerLease) beginStop() {
+	stop := func() { w.hurrying.Do(func() { w.post(arrival{event: machine.Stop{}}) }) }
+	if w.options.DrainTimeout == 0 {
+		stop()
+		return
+	}
+	w.post(arrival{event: machine.Drain{}})
+	over := w.client.after(w.options.DrainTimeout, stop)
+	go func() {
+		<-w.done
+		over()
+	}()
+}
 
 // stop is StopLeasing. failed gets the error before the worker is told to give up, which
 // may end it at once.
@@ -131,7 +157,7 @@ func (w *WorkerLease) stop(ctx context.Context, failed func(error)) error {
 	if !w.started() {
 		return nil
 	}
-	w.stopping.Do(func() { w.post(arrival{event: machine.Stop{}}) })
+	w.stopping.Do(w.beginStop)
 	select {
 	case <-w.done:
 		return nil

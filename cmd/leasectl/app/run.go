@@ -225,6 +225,9 @@ func (a *app) supervised(f *runFlags, args []string, t storeuri.Target, log *run
 		Roster: f.keepsRoster(t.Billed()),
 		OnExit: f.onExit, Grace: f.stopGrace, Urgent: a.signals.Urgent, Log: log,
 	}
+	if f.options.DrainTimeout > 0 {
+		c.Urgent, c.Hurry = nil, a.signals.Urgent
+	}
 	if f.tether {
 		c.Urgent = a.untilUntethered()
 	} else if in, ok := a.stdin.(*os.File); ok {

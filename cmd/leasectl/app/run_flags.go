@@ -69,6 +69,7 @@ func (a *app) runFlags(flags *pflag.FlagSet, f *runFlags) {
 	option(a, flags, &f.output, "output", "WHERE", "journal, file:PATH, or tail: its end into the ledger, too", transcript.Parse)
 	choose[transcript.Where](flags, "output", "journal", "tail", "file:")
 	option(a, flags, &f.stopGrace, "stop-grace", "DURATION", "time between SIGTERM and SIGKILL (default 1/20 of the lease or of --failover-within, at most 5s)", duration(0, time.Hour))
+	option(a, flags, &f.options.DrainTimeout, "drain-timeout", "DURATION", "job: how long a run may go on after the first signal", nonZero)
 	option(a, flags, &f.options.Lead, "lead", "DURATION", "how long before a boundary claims open (default a quarter of the slot, at most 10s and half of --failover-within)", anyDuration)
 	option(a, flags, &f.options.Step, "step", "DURATION", "between the turns of two priorities (default lead/10)", anyDuration)
 	option(a, flags, &f.options.Margin, "margin", "DURATION", "how long before the end of the lease work stops (default slot/100, at least 10ms, at most --failover-within/20 and 250ms)", nonZero)
@@ -92,7 +93,7 @@ func (a *app) jobTimeFlags(flags *pflag.FlagSet, job *workerlease.Job) {
 	option(a, flags, &job.CatchUp, "catch-up", "none|newest|all", "job: which missed slots are run late (default none)", named(workerlease.CatchUpNone, workerlease.CatchUpNewest, workerlease.CatchUpAll))
 	option(a, flags, &job.CatchUpWithin, "catch-up-within", "DURATION", "how long ago those began (default 24h, or a longer slot)", nonZero)
 	option(a, flags, &job.MaxAttempts, "max-attempts", "N", "job: tries of a slot by all workers (default until it ends)", attempts)
-	option(a, flags, &job.MinRetry, "min-retry", "DURATION", "job: least wait after a failure (default slot/240, 1s to 10m), doubled by each to slot/8", duration(10*time.Millisecond, time.Hour))
+	option(a, flags, &job.MinRetry, "min-retry", "DURATION", "job: wait after a failure (default slot/240, 1s to 10m)", duration(10*time.Millisecond, time.Hour))
 }
 
 // instanceFlag adds --instance-id.
@@ -276,7 +277,7 @@ func (a *app) checkGrace(f *runFlags, flags *pflag.FlagSet, t workerlease.Timing
 	if shortest := t.ShortestSlot; shortest > 0 && f.stopGrace >= shortest/2 {
 		a.bad("--stop-grace %q: must be less than %v, half of the shortest slot", text, shortest/2)
 	}
-	if most := t.ExtendEarly; most > 0 && f.stopGrace > most {
+	if most := t.ExtendEarly; most > 0 && f.stopGrace > most && f.options.DrainTimeout == 0 {
 		a.bad("--stop-grace %q: must be at most a quarter of --failover-within, and 5m (%v): no more is ever sure to be left", text, most)
 	}
 }

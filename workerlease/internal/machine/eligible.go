@@ -39,9 +39,9 @@ func (f facts) lasts() bool {
 	return f.s.Eligibility.Known && f.at.Local+ahead <= f.s.Eligibility.Due && f.checked()
 }
 
-// unfitFor reports that the worker is not fit for an act, by its newest answer.
+// unfitFor reports that the worker is not fit for an act, by its newest answer, or begins nothing more.
 func (m *Machine) unfitFor(s *State, a Acts) bool {
-	return m.Checks && m.Rules.Heeds&a != 0 && s.Eligibility.Unfit
+	return a == Beginning && s.Draining || m.Checks && m.Rules.Heeds&a != 0 && s.Eligibility.Unfit
 }
 
 // waitsForAnswer reports that the bid waits for an answer, and not for its turn. Who isn't fit looks

@@ -129,6 +129,8 @@ type (
 		Died, Held  bool
 		Since, Seen time.Time
 	}
+	// Drain: leasing is to end as soon as no user code runs, and nothing more is to begin.
+	Drain struct{}
 	// Stop: leasing is to end.
 	Stop struct{}
 	// GiveUp: the time for stopping is over; start no more operations.
@@ -154,6 +156,7 @@ func (Hinted) event()     {}
 func (Judged) event()     {}
 func (Ranked) event()     {}
 func (Remembered) event() {}
+func (Drain) event()      {}
 func (Stop) event()       {}
 func (GiveUp) event()     {}
 

@@ -161,6 +161,8 @@ func (x *step) claimAfter(head store.Record, below []store.Record) {
 	start := x.m.Rules.Start(s.Bid.Claim, head)
 	soon := start.Add(-x.m.Rules.Ahead / 2)
 	switch {
+	case s.Draining:
+		x.next() // What is held is extended, and nothing more is claimed.
 	case x.m.Once && x.work(start).IsZero():
 		x.startsTooLate(head, below)
 	case x.outlivedClaim():

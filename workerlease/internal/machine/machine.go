@@ -48,6 +48,9 @@ func (m *Machine) Advance(s *State, at Moment, e Event) []Action {
 	x.progressed()
 	s.pass(at.Local)
 	x.hold()
+	if s.Draining && !s.Hold.holding() && !s.Hold.Running && !s.Triggers.Trying {
+		x.beginStop()
+	}
 	if x.s.Stopping {
 		x.stop()
 	} else {
@@ -125,6 +128,8 @@ func (x *step) take(e Event) {
 		}
 	case Remembered:
 		x.remembered(e)
+	case Drain:
+		s.Draining = true
 	case Stop:
 		x.beginStop()
 	case GiveUp:

@@ -29,7 +29,7 @@ type State struct {
 	Triggers    Triggers    // of operators
 	Rank        Rank        // among other workers
 
-	Stopping, GivenUp bool
+	Draining, Stopping, GivenUp bool
 }
 
 // Op is a ledger operation.

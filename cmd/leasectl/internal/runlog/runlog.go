@@ -276,6 +276,11 @@ func ofJob(j workerlease.Job, slot time.Duration, with func(text string, field z
 	}
 }
 
+// Draining logs why leasing is to end, and how long the run that is under way may go on.
+func (l *Log) Draining(why error, most time.Duration) {
+	l.say(zap.InfoLevel, slots.Slot{}, fmt.Sprintf("draining: %v: the run may go on for %v", why, most), "draining", zap.String("why", why.Error()), zap.Duration("most", most))
+}
+
 // Stopping logs why leasing is to end, and that a running command is stopped. It must
 // come before the end of the lease is logged: otherwise it would read as if the
 // command outlived its lease. If all leasing ends, that is said once.

@@ -40,6 +40,8 @@ type Command struct {
 	OnExit OnExit
 	// Urgent is closed when the command must be killed without a grace.
 	Urgent <-chan struct{}
+	// Hurry is closed when Options.DrainTimeout is over. Default: that ends by itself.
+	Hurry <-chan struct{}
 	// Signals are passed on to the command, and dropped while none runs.
 	Signals <-chan os.Signal
 	// Roster lets the worker say in the ledger's roster what it does.

@@ -149,11 +149,22 @@ func (j *attempts) tryClaim(ctx, trying context.Context, late error) (claim *wor
 func (j *job) underClaim(ctx context.Context, claim *workerlease.Claim) (e ending, held bool) {
 	until, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer end(nil)
+	ended := make(chan struct{})
 	defer context.AfterFunc(ctx, func() {
-		j.Log.Stopping(context.Cause(ctx))
+		why := context.Cause(ctx)
+		if most := j.Options.DrainTimeout; most > 0 {
+			j.Log.Draining(why, most)
+			select {
+			case <-ended:
+				return
+			case <-j.Hurry:
+			case <-time.After(most):
+			}
+			why = errHurried
+		}
+		j.Log.Stopping(why)
 		end(workerlease.ErrStopped)
 	})()
-	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
 		held, _ = claim.RunIfHeld(until, func(ctx context.Context, l workerlease.Lease) error {

@@ -8,6 +8,7 @@ package supervise
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -51,13 +52,17 @@ func newJob(w Wanted) *job {
 // end stops leasing, and so the command, and says why: because the store is unfit, or for another reason. stop breaks
 // off the reads that are under way. close is to be called after it.
 func (j *job) end(ctx context.Context, unfit, why error, stop func()) error {
-	if unfit != nil {
-		j.Log.Failing()
-	} else {
-		j.Log.Stopping(cmp.Or(context.Cause(j.kept.known), why))
-	}
-	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), j.longestGrace()+stopTime)
+	why = cmp.Or(context.Cause(j.kept.known), why)
+	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), j.longestGrace()+stopTime+j.Options.DrainTimeout)
 	defer cancel()
+	switch {
+	case unfit != nil:
+		j.Log.Failing()
+	case j.Options.DrainTimeout > 0 && j.worker.Status().Running:
+		defer j.drain(limit, why)()
+	default:
+		j.Log.Stopping(why)
+	}
 	// A kept lease is not waited for, since its callback doesn't return.
 	defer context.AfterFunc(j.kept.known, cancel)()
 	if !j.Log.Reached() {
@@ -79,6 +84,27 @@ func (j *job) end(ctx context.Context, unfit, why error, stop func()) error {
 	}
 	return nil
 }
+
+// drain says that the run under way may come to its end, and ends that when the time for it is over, or at a second signal. The
+// function that it returns is called when the worker has stopped.
+func (j *job) drain(limit context.Context, why error) (stopped func()) {
+	j.Log.Draining(why, j.Options.DrainTimeout)
+	over := make(chan struct{})
+	go func() {
+		select {
+		case <-over:
+			return
+		case <-j.Hurry:
+		case <-time.After(j.Options.DrainTimeout):
+		}
+		j.Log.Stopping(errHurried)
+		_ = j.worker.StopNow(limit)
+	}()
+	return func() { close(over) }
+}
+
+// errHurried is why a run is told to end that was let go on.
+var errHurried = errors.New("a second signal, or the end of --drain-timeout")
 
 // close ends what is left of a job that leases no more: output that is still passed on, and those who are still told of its
 // runs. Either may take seconds.
