@@ -11,7 +11,6 @@ import (
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/advice"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
-	"github.com/slotlease/slotlease/cmd/leasectl/internal/guard"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease"
 	"github.com/slotlease/slotlease/workerlease/event"
@@ -38,11 +37,22 @@ func Once(ctx context.Context, ledger store.Ledger, t workerlease.Timing, c Comm
 	seen := &sightings{observer: observer{c.Log, work.extended, newRefusals(), c.Observer}, charges: workerlease.Charges{}}
 	client := workerlease.NewClient(breakingOff(ledger, stopping), workerlease.ClientOptions{Observer: seen, Roster: c.Roster})
 	c.Log.Began(t.Options, t.Options.Job != nil)
-	claim, unfit, err := (&attempts{job: work, client: client, seen: seen, checked: check(stopping, ledger, c.Log), stop: stop, patience: p}).await(ctx, ledger)
+	tries := &attempts{job: work, client: client, seen: seen, checked: check(stopping, ledger, c.Log), stop: stop, patience: p}
+	claim, unfit, err := tries.await(ctx, ledger)
 	if claim == nil {
 		return 0, unfit, err
 	}
 	e, held := work.underClaim(ctx, claim)
+	for e.tooLate(held) && t.Options.Job != nil && ctx.Err() == nil && work.kept.error() == nil && p.allowed() > 0 {
+		// The lease was lost before the command could start, as on a machine that stood still: another one may be had.
+		_, _ = work.giveBack(ctx, claim, e, held)
+		again, unfit, err := tries.await(ctx, ledger)
+		if again == nil {
+			return 0, unfit, err
+		}
+		claim = again
+		e, held = work.underClaim(ctx, claim)
+	}
 	if kept := work.kept.error(); kept != nil {
 		ended, cancel := context.WithCancel(context.Background())
 		cancel()
@@ -190,6 +200,9 @@ func (j *job) underClaim(ctx context.Context, claim *workerlease.Claim) (e endin
 	}
 }
 
+// tooLate reports that too little of a lease was left to start the command.
+func (e ending) tooLate(held bool) bool { return e.Reason == 0 && (!held || e.cut()) }
+
 // errPassed is that a slot ended before it could be claimed.
 var errPassed = errors.New("the slot ended before it could be claimed")
 
@@ -215,7 +228,7 @@ func (j *job) giveBack(ctx context.Context, claim *workerlease.Claim, e ending, 
 		return 0, errTookTooLong
 	case started:
 		return e.ExitCode(), nil
-	case !held, e.cut(), errors.Is(e.err, guard.ErrTooLate):
+	case e.tooLate(held):
 		return 0, fmt.Errorf("%w: too little of it was left to start the command", workerlease.ErrNotClaimed)
 	}
 	return 0, advice.ForCommand(j.Name, e.err)
