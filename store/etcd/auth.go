@@ -51,6 +51,9 @@ func (c *cluster) renew(ctx context.Context, cc *grpc.ClientConn, refused *token
 		return t, nil
 	}
 	password := c.password
+	if c.passwords != nil {
+		password = c.passwords.Now()
+	}
 	if c.current != nil {
 		var err error
 		if password, err = c.current.Get(ctx); err != nil {

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -18,6 +19,7 @@ import (
 	"go.uber.org/zap" //nolint:depguard // the client's own logger, which is turned off
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 
@@ -43,12 +45,15 @@ type cluster struct {
 	a              address
 	user, password string
 	current        *storekit.Current // PasswordFunc, or nil
-	tls            *tls.Config       // nil: not encrypted
-	skew           time.Duration
-	oneMember      bool
-	clock          clock.Clock
-	secrets        storekit.Secrets
-	runner         *storekit.Runner
+	// passwords are those of the URI's passwordFile, or nil without.
+	passwords *storekit.Renewed[string]
+	tls       *tls.Config                    // as it was at the start; nil: not encrypted
+	files     *storekit.Renewed[*tls.Config] // tls with what the URI's files have; nil with tls
+	skew      time.Duration
+	oneMember bool
+	clock     clock.Clock
+	secrets   storekit.Secrets
+	runner    *storekit.Runner
 
 	client *clientv3.Client
 	web    *http.Client
@@ -82,6 +87,9 @@ func (c *cluster) dial() (err error) {
 		endpoints[i] = c.a.web(h, "")
 	}
 	options := []grpc.DialOption{grpc.WithChainUnaryInterceptor(c.each), grpc.WithChainStreamInterceptor(c.stream)}
+	if c.tls != nil { // It comes after the client's own, and counts.
+		options = append(options, grpc.WithTransportCredentials(renewing{credentials.NewTLS(c.tls), c.files}))
+	}
 	if c.tls != nil && c.tls.ServerName != "" { // Else the client demands that of the endpoint all the same.
 		options = append(options, grpc.WithAuthority(c.tls.ServerName))
 	}
@@ -93,6 +101,22 @@ func (c *cluster) dial() (err error) {
 	})
 	return err
 }
+
+// renewing encrypts each new connection as the files say by then.
+type renewing struct {
+	credentials.TransportCredentials
+
+	files *storekit.Renewed[*tls.Config]
+}
+
+// ClientHandshake secures a connection.
+func (r renewing) ClientHandshake(ctx context.Context, authority string, conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	secured, info, err := credentials.NewTLS(r.files.Now()).ClientHandshake(ctx, authority, conn)
+	return secured, info, r.files.Explain(err)
+}
+
+// Clone is the same for another connection of gRPC's.
+func (r renewing) Clone() credentials.TransportCredentials { return r }
 
 // each sends one request. It doesn't wait while no member can be reached, so that errors say why; goes on to the next
 // member if one is a learner; renews the token; and refuses replies of another cluster.

@@ -38,6 +38,15 @@ var refusals = map[error]storekit.Meaning{
 	rpctypes.ErrAuthOldRevision:  {Is: store.ErrDenied, Text: "users or roles are being changed"},
 }
 
+// meaning says, too, if the password that isn't accepted is none that its file has now.
+func (c *cluster) meaning(err error) storekit.Meaning {
+	m := meaning(err)
+	if errors.Is(err, rpctypes.ErrAuthFailed) {
+		m.Text = c.passwords.Explain(errors.New(m.Text)).Error()
+	}
+	return m
+}
+
 // meaning is what an error of etcd's client means.
 func meaning(err error) storekit.Meaning {
 	if e, ok := errors.AsType[rpctypes.EtcdError](err); ok {

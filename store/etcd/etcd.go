@@ -31,9 +31,9 @@ type Options struct {
 	// be members of one cluster. Parameters:
 	//
 	//	user=NAME            Options.User
-	//	passwordFile=PATH    the file with its password, whose last line break doesn't count
+	//	passwordFile=PATH    the file with its password, whose last line break doesn't count; read again for each token
 	//	ca=PATH              certificates of the authorities that are trusted, in PEM; default: the system's
-	//	cert=PATH, key=PATH  the client's certificate and key, in PEM; read again for each connection
+	//	cert=PATH, key=PATH  the client's certificate and key, in PEM; as ca, they are read again for each connection
 	//	serverName=NAME      the name in the servers' certificates; default: the endpoint's host
 	//	serverSkew=500ms     Options.ServerSkew
 	//	oneMember=true       Options.OneMember

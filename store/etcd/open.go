@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"os"
@@ -81,7 +80,10 @@ func open(_ context.Context, o Options, getenv func(name string) string) (*Ledge
 	c.secrets.Hide(c.password)
 	c.secrets.Publish(append(a.hosts, a.prefix, c.user)...)
 	// No proxy but that of the environment, which gRPC's connections go through, too.
-	web := storekit.NewTransport(c.tls.Clone())
+	web := storekit.NewTransport(nil)
+	if c.files != nil {
+		storekit.RenewTLS(web, c.files, c.clock)
+	}
 	web.DialContext = storekit.DialUntil(c.life, web.DialContext)
 	c.web = storekit.Direct(web)
 	if err := c.dial(); err != nil {
@@ -89,7 +91,7 @@ func open(_ context.Context, o Options, getenv func(name string) string) (*Ledge
 		return nil, fmt.Errorf("etcd: open: %s", storekit.OneLine(c.secrets.Scrub(err.Error())))
 	}
 	fitness := storekit.NewFitness(c.clock, c.check)
-	c.runner = storekit.NewRunner(storekit.RunnerOptions{Store: "etcd", Secrets: c.secrets, Meaning: meaning, Fitness: fitness})
+	c.runner = storekit.NewRunner(storekit.RunnerOptions{Store: "etcd", Secrets: c.secrets, Meaning: c.meaning, Fitness: fitness})
 	return &Ledger{
 		storekit.OnObjects(storekit.ObjectsOptions{Objects: c, Runner: c.runner, Folder: c.folder(), Fitness: fitness}),
 		c,
@@ -117,7 +119,9 @@ func (c *cluster) identify(o Options, getenv func(name string) string) (err erro
 		c.current = storekit.NewCurrent("PasswordFunc", o.PasswordFunc, c.clock)
 		return nil
 	case c.a.passwordFile != "":
-		c.password, err = readPassword(c.a.passwordFile)
+		path := c.a.passwordFile
+		c.passwords, err = storekit.NewRenewed(func() (string, error) { return readPassword(path) }, path)
+		c.password = c.passwords.Now()
 		return err
 	case c.password == "" && c.user != "":
 		c.password = getenv(passwordVariable)
@@ -136,9 +140,13 @@ func (c *cluster) secure(o Options) (err error) {
 	case o.TLS != nil && (c.a.ca != "" || c.a.cert != "" || c.a.serverName != ""):
 		return errors.New("options: TLS in Options, and ca, cert or serverName in the URI: give one")
 	case o.TLS != nil:
-		c.tls = o.TLS.Clone()
+		c.files, err = storekit.RenewedTLS(o.TLS, storekit.File{}, storekit.File{}, storekit.File{})
 	case c.a.encrypted:
-		c.tls, err = c.a.tlsConfig()
+		base := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: c.a.serverName}
+		c.files, err = storekit.RenewedTLS(base, storekit.File{Name: "ca", Path: c.a.ca}, storekit.File{Name: "cert", Path: c.a.cert}, storekit.File{Name: "key", Path: c.a.key})
+	}
+	if c.files != nil {
+		c.tls = c.files.Now()
 	}
 	return err
 }
@@ -157,34 +165,4 @@ func readPassword(path string) (string, error) {
 		return "", errors.New("passwordFile: is empty")
 	}
 	return text, nil
-}
-
-// tlsConfig makes the configuration of the URI's files. The client's certificate is read again for each connection, so
-// that it may be renewed.
-func (a address) tlsConfig() (*tls.Config, error) {
-	c := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: a.serverName}
-	var errs []error
-	if a.ca != "" {
-		pem, err := os.ReadFile(a.ca)
-		c.RootCAs = x509.NewCertPool()
-		if err == nil && !c.RootCAs.AppendCertsFromPEM(pem) {
-			err = errors.New("has no certificate in PEM")
-		}
-		if err != nil {
-			errs = append(errs, fmt.Errorf("ca: %w", err))
-		}
-	}
-	if a.cert != "" && a.key != "" {
-		load := func() (*tls.Certificate, error) {
-			pair, err := tls.LoadX509KeyPair(a.cert, a.key)
-			if err != nil {
-				return nil, fmt.Errorf("cert and key: %w", err)
-			}
-			return &pair, nil
-		}
-		c.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return load() }
-		_, err := load()
-		errs = append(errs, err)
-	}
-	return c, errors.Join(errs...)
 }

@@ -3,6 +3,7 @@ package kubernetes
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"strings"
@@ -65,7 +66,10 @@ func open(_ context.Context, o Options, app string) (*Ledger, error) {
 	config, namespace, err := a.config(o.Config)
 	if err == nil {
 		c.namespace = namespace
-		err = c.connect(rest.CopyConfig(config), app)
+		err = c.connect(rest.CopyConfig(config), app, func() (*rest.Config, error) {
+			config, _, err := a.config(o.Config)
+			return config, err
+		})
 	}
 	if err != nil {
 		return nil, fmt.Errorf("kubernetes: open: %s", storekit.OneLine(c.secrets.Scrub(err.Error())))
@@ -99,8 +103,8 @@ func (a address) config(given *rest.Config) (config *rest.Config, namespace stri
 }
 
 // connect makes the HTTP client of a configuration: with its credentials and TLS, and with connections of its own, which
-// notice within seconds that a server is gone.
-func (c *cluster) connect(config *rest.Config, app string) error {
+// notice within seconds that a server is gone. again reads the configuration again: certificates may stand in the kubeconfig itself.
+func (c *cluster) connect(config *rest.Config, app string, again func() (*rest.Config, error)) error {
 	c.secrets.Hide(config.BearerToken)
 	c.secrets.Hide(config.Password)
 	base, _, err := rest.DefaultServerUrlFor(config)
@@ -114,12 +118,13 @@ func (c *cluster) connect(config *rest.Config, app string) error {
 	if err != nil {
 		return err
 	}
-	secure, err := transport.TLSConfigFor(settings)
+	files, err := storekit.NewRenewed(func() (*tls.Config, error) { return secure(again) }, config.CAFile, config.CertFile, config.KeyFile)
 	if err != nil {
 		return err
 	}
-	c.verified = secure == nil || !secure.InsecureSkipVerify
-	c.own = storekit.NewTransport(secure)
+	c.verified = !files.Now().InsecureSkipVerify
+	c.own = storekit.NewTransport(nil)
+	storekit.RenewTLS(c.own, files, c.clock)
 	if config.Proxy != nil {
 		c.own.Proxy = config.Proxy
 	}
@@ -133,4 +138,30 @@ func (c *cluster) connect(config *rest.Config, app string) error {
 	}
 	c.web = storekit.Direct(through)
 	return nil
+}
+
+// secure reads how connections are encrypted, and the files that this names.
+func secure(again func() (*rest.Config, error)) (*tls.Config, error) {
+	config, err := again()
+	if err != nil {
+		return nil, err
+	}
+	settings, err := config.TransportConfig()
+	if err != nil {
+		return nil, err
+	}
+	read, err := transport.TLSConfigFor(settings)
+	switch {
+	case err != nil:
+		return nil, err
+	case read == nil:
+		return &tls.Config{MinVersion: tls.VersionTLS12}, nil
+	case settings.TLS.ReloadTLSFiles: // Else they would be read in the middle of a handshake, which fails if they aren't whole.
+		pair, err := read.GetClientCertificate(nil)
+		if err != nil {
+			return nil, err
+		}
+		read.Certificates, read.GetClientCertificate = []tls.Certificate{*pair}, nil
+	}
+	return read, nil
 }

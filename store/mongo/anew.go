@@ -9,6 +9,8 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"github.com/slotlease/slotlease/store/storekit"
 )
 
 // anewAfter is how long a client is kept that knows no primary.
@@ -19,6 +21,9 @@ const anewAfter = 30 * time.Second
 // another member names it: a set of one that is started alone for its maintenance would be lost until
 // this program is started again. Nor does it go to the primary of a set that was initiated anew over
 // its data, since that counts its elections from one.
+//
+// It does so at once if the file of tlsCAFile has other authorities than the client knows: the driver keeps those.
+//
 // https://github.com/mongodb/specifications/blob/master/source/server-discovery-and-monitoring/server-discovery-and-monitoring.md#topologytype-table
 type anew struct {
 	options *options.ClientOptions // nil with the caller's client, and for a copy
@@ -39,14 +44,20 @@ func (l *Ledger) seek(err error) error {
 	if errors.Is(err, mongo.ErrClientDisconnected) && l.own && !l.runner.Closed() {
 		return errAnew
 	}
-	if !isSelection(err) || l.anew.options == nil {
+	selection := isSelection(err)
+	if !selection && storekit.OfCertificate(err, tryTrust) == "" || l.anew.options == nil {
 		return err
 	}
 	n, now := &l.anew, l.fitness.clock.Now()
-	o := l.login.again(n.options, now)
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if o == nil || n.over || now.Sub(n.at) < anewAfter {
+	before := l.login.options.Load()
+	trusts := l.login.encryption.renewed(before)
+	o := trusts
+	if o == nil && selection && now.Sub(n.at) >= anewAfter {
+		o = l.login.again(before, now)
+	}
+	if o == nil || n.over {
 		return err
 	}
 	n.at = now
@@ -54,6 +65,9 @@ func (l *Ledger) seek(err error) error {
 	client, failed := mongo.Connect(o)
 	if failed != nil {
 		return err
+	}
+	if trusts != nil {
+		l.login.options.Store(trusts)
 	}
 	l.bind(client, was.db.Name(), was.coll.Name())
 	go func() { _ = was.client.Disconnect(context.Background()) }()

@@ -7,6 +7,7 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/benbjohnson/clock"
@@ -29,6 +30,9 @@ type login struct {
 	direct func(addr string) *options.ClientOptions
 	// reach connects to one of the servers.
 	reach dialFunc
+	// encryption is that of the URI's files, and options those of the newest client.
+	encryption *encryption
+	options    atomic.Pointer[options.ClientOptions]
 
 	mu sync.Mutex
 	// set and members are the name and the servers of the replica set as of the newest time that the
@@ -42,7 +46,10 @@ type login struct {
 // loginOf reads the driver's options, which have all defaults, and what a TXT record of an
 // SRV host adds to the URI.
 func loginOf(o *options.ClientOptions, now time.Time) *login {
-	l := &login{known: true, hosts: o.Hosts, direct: directly(o), reach: dialer(o), members: o.Hosts, lost: now}
+	l := &login{known: true, hosts: o.Hosts, members: o.Hosts, lost: now}
+	l.options.Store(o)
+	l.direct = func(addr string) *options.ClientOptions { return directly(l.options.Load())(addr) }
+	l.reach = func(ctx context.Context, host string) (net.Conn, error) { return dialer(l.options.Load())(ctx, host) }
 	if o.Auth != nil {
 		l.user, l.source = o.Auth.Username, o.Auth.AuthSource
 		if l.user != "" && l.user == o.Auth.Password {

@@ -30,6 +30,9 @@ func (l *login) message(err error) string {
 	text := err.Error()
 	if before, picture, selecting := strings.Cut(text, saidSelection); selecting {
 		why, _ := l.noServer(picture)
+		if l.encryption != nil {
+			return l.encryption.Explain(errors.New(before + why)).Error()
+		}
 		return before + why
 	}
 	if said, denied := loginDenied(err); denied {

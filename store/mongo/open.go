@@ -40,7 +40,8 @@ type Options struct {
 	// Credentials authenticate where every driver would: in the database that authSource
 	// names, else in that of the path, else in admin; with the mechanisms MONGODB-X509,
 	// MONGODB-AWS, MONGODB-OIDC and GSSAPI in $external. The other parameters go to the
-	// driver, but read and write concerns and the read preference are overruled.
+	// driver, but read and write concerns and the read preference are overruled. The files of
+	// tlsCAFile and tlsCertificateKeyFile are read again when connections are made anew.
 	URI string
 	// Client is the caller's own client, instead of a URI. Close leaves it open.
 	Client *mongo.Client
@@ -142,7 +143,15 @@ func (l *Ledger) connect(ctx context.Context, a address, appName string) (*mongo
 	}
 	l.single = o.MaxPoolSize != nil && *o.MaxPoolSize == 1
 	srv := l.login.srv
+	encryption, err := encryptionOf(a.driver)
+	if err != nil {
+		return nil, fmt.Errorf("uri: %w", err)
+	}
+	if encryption != nil {
+		o.TLSConfig = encryption.now()
+	}
 	l.login = loginOf(o, l.fitness.clock.Now())
+	l.login.encryption = encryption
 	l.login.srv = srv
 	l.hangUp = endable(o)
 	// Who is overloaded is left alone by the engine, which knows how long a try is of use.

@@ -37,7 +37,7 @@ func (l *Ledger) open(ctx context.Context, n int, prepare func(ctx context.Conte
 		}
 		raw, err := own.Connect(ctx)
 		if err != nil {
-			return nil, l.explain(err, opened, lost.last.Load())
+			return nil, l.tls.Explain(l.explain(err, opened, lost.last.Load()))
 		}
 		made := &conn{driverConn: raw.(driverConn), line: opened, used: l.core.Used}
 		if err := prepare(ctx, made); err != nil {
@@ -89,7 +89,7 @@ func (l *Ledger) config(n int, password string) *mysql.Config {
 	}
 	config.Net, config.Addr = "tcp", a.Addresses()[n]
 	if l.tls != nil {
-		config.TLS = l.tls.Clone()
+		config.TLS = l.tls.Now().Clone()
 		config.TLS.ServerName = a.Hosts[n]
 	}
 	return config

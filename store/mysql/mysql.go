@@ -9,6 +9,7 @@ import (
 
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/internal/sqldb"
+	"github.com/slotlease/slotlease/store/storekit"
 )
 
 // Ledger is a store.Ledger in a table of MySQL or MariaDB.
@@ -18,7 +19,7 @@ type Ledger struct {
 	core    *sqldb.Core[*facts]
 	address address
 	clock   clock.Clock
-	tls     *tls.Config // nil without
+	tls     *storekit.Renewed[*tls.Config] // nil without
 	db      *sql.DB
 	// lent are the connections that were lent before: what is known of one needn't be asked again. lending guards it.
 	lending sync.Mutex

@@ -2,6 +2,7 @@ package mysql
 
 import (
 	"context"
+	"crypto/tls"
 	"database/sql"
 	"errors"
 	"time"
@@ -32,7 +33,7 @@ type Options struct {
 	// tls is true by default: encrypted, and the server's certificate and name are verified, by the system's
 	// authorities or those in the file tlsCA. With tls=skip-verify they aren't, and with tls=false nothing is
 	// encrypted, as is the default if all hosts are on the loopback interface. tlsCert and tlsKey are files with the
-	// client's certificate and key.
+	// client's certificate and key. All of these files are read again for each new connection.
 	URI string
 	// Password of the URI's user. Default: that of the URI.
 	Password string
@@ -106,7 +107,7 @@ func Open(_ context.Context, o Options) (*Ledger, error) {
 	if o.DB != nil {
 		core.Lend(o.DB, nil)
 	} else if a := &l.address; a.tls != tlsOff {
-		if l.tls, err = sqldb.TLS(a.ca, a.cert, a.key, a.tls == tlsSkip); err != nil {
+		if l.tls, err = sqldb.TLS(a.ca, a.cert, a.key, &tls.Config{InsecureSkipVerify: a.tls == tlsSkip}); err != nil {
 			return nil, form.Failed(err)
 		}
 	}

@@ -103,3 +103,25 @@ func TestAFileOfCredentialsLogsIn(t *testing.T) {
 	err = opened(t, uri).Append(within(t, 20*time.Second), storetest.Grant("job", 2))
 	documenttest.Means(t, "Append() without credentials", err, store.ErrDenied, true, "")
 }
+
+func TestCertificatesThatAnOptionNamesAreRenewedOnDisk(t *testing.T) {
+	t.Parallel()
+	ca, key := documenttest.Certificate(t)
+	client, clientKey := documenttest.Certificate(t, "worker")
+	servers := documenttest.Renewable(t, ca, key, client)
+	s := natspeer.Start(t, fmt.Sprintf("tls { cert_file: %q, key_file: %q, ca_file: %q, verify: true }\n", servers[0], servers[1], servers[2]))
+	at := documenttest.Renewable(t, ca, client, clientKey)
+	l, err := Open(t.Context(), Options{URI: fresh(s.URI()), Connect: []natsio.Option{natsio.RootCAs(at[0]), natsio.ClientCert(at[1], at[2])}})
+	documenttest.Must(t, "Open()", err)
+	defer func() { _ = l.Close(within(t, 20*time.Second)) }()
+	documenttest.Must(t, "Init()", l.Init(within(t, 20*time.Second)))
+	ca, key = documenttest.Certificate(t)
+	client, clientKey = documenttest.Certificate(t, "worker")
+	documenttest.GoesOn(t, l, func() {
+		for path, by := range map[string]string{at[0]: ca, at[1]: client, at[2]: clientKey, servers[0]: ca, servers[1]: key, servers[2]: client} {
+			documenttest.Renew(t, path, by)
+		}
+		s.Kill()
+		s.Restart()
+	})
+}

@@ -144,7 +144,7 @@ func (l *Ledger) secured() (text, remedy string) {
 	const verify = "use sslmode=verify-full, with sslrootcert if the server's authority isn't one of the system's"
 	mode, here := l.address.sslmode, l.address.Loopback()
 	var by *tls.Config // that of any host, since they differ in its name alone
-	for _, ways := range hostsOf(l.config) {
+	for _, ways := range hostsOf(&l.config.Config) {
 		for _, way := range ways {
 			by = cmp.Or(way.TLSConfig, by)
 		}

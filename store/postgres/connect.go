@@ -6,6 +6,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -39,28 +40,22 @@ func (l *Ledger) configure() error {
 	set("sslkey", a.sslkey)
 	set("channel_binding", a.channelBinding)
 	set("target_session_attrs", "any") // ready asks for more.
-	config, err := pgx.ParseConfig(text.String())
-	if err != nil {
-		// Its text quotes all of the settings. Its cause is about files.
-		cause := errors.Unwrap(err)
-		if cause == nil {
-			cause = errors.New("the settings of the environment (PGSSLCERT and the like) can't be used")
-		}
-		of := ""
-		if strings.Contains(err.Error(), "failed to configure TLS") {
-			of = "sslrootcert, sslcert and sslkey: "
-		}
-		return fmt.Errorf("options: %s%s", of, l.core.Secrets.Scrub(cause.Error()))
+	var err error
+	if l.files, err = storekit.NewRenewed(func() (*pgx.ConnConfig, error) { return l.parse(text.String()) }, a.sslrootcert, a.sslcert, a.sslkey, os.Getenv("PGPASSFILE")); err != nil {
+		return fmt.Errorf("options: %w", err)
 	}
+	config := l.files.Now().Copy()
 	if config.Password != a.Password {
 		l.core.Secrets.Hide(config.Password)
 		l.core.Secrets.HideLogin(config.User+":"+config.Password, "")
 	}
-	if l.core.Password != nil {
-		l.before = func(ctx context.Context, c *pgx.ConnConfig) (err error) {
+	l.before = func(ctx context.Context, c *pgx.ConnConfig) (err error) {
+		now := l.files.Now().Copy()
+		c.TLSConfig, c.Fallbacks, c.Password = now.TLSConfig, now.Fallbacks, now.Password
+		if l.core.Password != nil {
 			c.Password, err = l.core.Password.Get(ctx)
-			return err
 		}
+		return err
 	}
 	config.ConnectTimeout = a.ConnectTimeout
 	// Poolers take no others, and sessions may come with settings of their own: see the statements.
@@ -74,6 +69,33 @@ func (l *Ledger) configure() error {
 	config.StatementCacheCapacity, config.DescriptionCacheCapacity = mostPrepared, 0
 	l.config = config
 	return nil
+}
+
+// parse has the driver read the settings, and the files that these and the environment name.
+func (l *Ledger) parse(text string) (*pgx.ConnConfig, error) {
+	a := &l.address
+	if a.sslrootcert != "" && a.sslrootcert != "system" && a.sslmode != "disable" {
+		if _, err := storekit.Authorities(a.sslrootcert); err != nil { // The driver takes half of a file for the whole.
+			return nil, fmt.Errorf("sslrootcert: %w", err)
+		}
+	}
+	config, err := pgx.ParseConfig(text)
+	switch {
+	case err != nil:
+		// Its text quotes all of the settings. Its cause is about files.
+		cause := errors.Unwrap(err)
+		if cause == nil {
+			cause = errors.New("the settings of the environment (PGSSLCERT and the like) can't be used")
+		}
+		of := ""
+		if strings.Contains(err.Error(), "failed to configure TLS") {
+			of = "sslrootcert, sslcert and sslkey: "
+		}
+		return nil, errors.New(of + l.core.Secrets.Scrub(cause.Error()))
+	case config.Password == "" && l.config != nil && l.config.Password != "":
+		return nil, errors.New("the password file (PGPASSFILE, or .pgpass) has no password for this user any more")
+	}
+	return config, nil
 }
 
 // pool makes the pool of connections.
@@ -93,19 +115,19 @@ func (l *Ledger) pool() *sql.DB {
 // open opens a connection to the nth host. The next one begins there: a machine that is silent costs up to a time-out.
 func (l *Ledger) open(ctx context.Context, n int) (driver.Conn, error) {
 	config := l.config.Copy()
-	ways := hostsOf(l.config)
-	take(&config.Config, ways[min(n, len(ways)-1)]) // One that is named twice in a row has one entry.
 	if err := l.beforeConnect(ctx, config); err != nil {
 		return nil, err
 	}
+	take(&config.Config, n)
 	never := stdlib.OptionShouldPing(func(context.Context, stdlib.ShouldPingParams) bool { return false })
 	opened, err := stdlib.GetConnector(*config, never).Connect(ctx)
 	if e, ok := errors.AsType[*pgconn.ConnectError](err); ok {
 		tried := causes(e)
 		for i, why := range tried {
 			if errors.Is(why, context.DeadlineExceeded) && ctx.Err() == nil {
-				tried[i] = fmt.Errorf("no connection in %v (%s): %w", config.ConnectTimeout, form.Timeout, why)
+				why = fmt.Errorf("no connection in %v (%s): %w", config.ConnectTimeout, form.Timeout, why)
 			}
+			tried[i] = l.files.Explain(why)
 		}
 		return nil, storekit.ConnectError{Tried: tried}
 	}
@@ -117,8 +139,10 @@ func (l *Ledger) open(ctx context.Context, n int) (driver.Conn, error) {
 	return &conn{Conn: own, of: l, pooled: own.Conn().PgConn().CustomData()[isPooled] != nil}, nil
 }
 
-// take lets a configuration lead to one host, by the ways there are.
-func take(c *pgconn.Config, ways []*pgconn.FallbackConfig) {
+// take lets a configuration lead to its nth host, by the ways there are.
+func take(c *pgconn.Config, n int) {
+	all := hostsOf(c)
+	ways := all[min(n, len(all)-1)] // One that is named twice in a row has one entry.
 	c.Host, c.Port, c.TLSConfig, c.Fallbacks = ways[0].Host, ways[0].Port, ways[0].TLSConfig, ways[1:]
 }
 

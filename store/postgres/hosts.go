@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/slotlease/slotlease/store/storekit"
@@ -15,12 +14,12 @@ import (
 // askHosts asks each address of each host what it is, and for its clock. Those that don't answer within the limit are left out.
 func (l *Ledger) askHosts(ctx context.Context, limit time.Duration) []storekit.Host {
 	type target struct {
-		ways []*pgconn.FallbackConfig
-		ip   string
+		n  int
+		ip string
 	}
 	var targets []target
 	var names []string
-	for _, ways := range hostsOf(l.config) {
+	for n, ways := range hostsOf(&l.config.Config) {
 		to := ways[0]
 		ips := []string{to.Host}
 		if !isFolder(to.Host) {
@@ -29,17 +28,17 @@ func (l *Ledger) askHosts(ctx context.Context, limit time.Duration) []storekit.H
 			}
 		}
 		for _, ip := range ips {
-			targets = append(targets, target{ways, ip})
+			targets = append(targets, target{n, ip})
 			names = append(names, net.JoinHostPort(to.Host, strconv.Itoa(int(to.Port))))
 		}
 	}
 	return storekit.AskHosts(ctx, l.clock, limit, names, func(ctx context.Context, i int) (storekit.Host, error) {
-		return l.askHost(ctx, targets[i].ways, targets[i].ip)
+		return l.askHost(ctx, targets[i].n, targets[i].ip)
 	})
 }
 
 // hostsOf are the ways to each host: the application's pool may try it with TLS, and then without.
-func hostsOf(c *pgx.ConnConfig) (hosts [][]*pgconn.FallbackConfig) {
+func hostsOf(c *pgconn.Config) (hosts [][]*pgconn.FallbackConfig) {
 	for _, way := range append([]*pgconn.FallbackConfig{{Host: c.Host, Port: c.Port, TLSConfig: c.TLSConfig}}, c.Fallbacks...) {
 		if n := len(hosts) - 1; n >= 0 && hosts[n][0].Host == way.Host && hosts[n][0].Port == way.Port {
 			hosts[n] = append(hosts[n], way)
@@ -50,14 +49,14 @@ func hostsOf(c *pgx.ConnConfig) (hosts [][]*pgconn.FallbackConfig) {
 	return hosts
 }
 
-// askHost asks one.
-func (l *Ledger) askHost(ctx context.Context, ways []*pgconn.FallbackConfig, ip string) (storekit.Host, error) {
+// askHost asks the nth at one of its addresses.
+func (l *Ledger) askHost(ctx context.Context, n int, ip string) (storekit.Host, error) {
 	own := l.config.Copy()
 	if err := l.beforeConnect(ctx, own); err != nil {
 		return storekit.Host{}, err
 	}
 	config := &own.Config
-	take(config, ways)
+	take(config, n)
 	config.ValidateConnect = nil
 	config.LookupFunc = func(context.Context, string) ([]string, error) { return []string{ip}, nil }
 	c, err := pgconn.ConnectConfig(context.WithValue(ctx, asks{}, true), config)

@@ -104,7 +104,7 @@ func (l *Ledger) lend(o Options) {
 	l.core.Lend(l.lentDB, poolFull(o.Pool))
 	a := &l.address
 	a.Database, a.User, a.Password = l.config.Database, l.config.User, l.config.Password
-	for _, group := range hostsOf(l.config) {
+	for _, group := range hostsOf(&l.config.Config) {
 		a.Hosts, a.Ports = append(a.Hosts, group[0].Host), append(a.Ports, strconv.Itoa(int(group[0].Port)))
 	}
 	l.core.Hide()

@@ -39,7 +39,7 @@ type Options struct {
 	// system's authorities, is verify-full.
 	//
 	// Where the URI has none, user, password, certificates and keys come from PGUSER, PGPASSWORD, PGPASSFILE,
-	// PGSSLROOTCERT, PGSSLCERT, PGSSLKEY and the files that libpq reads.
+	// PGSSLROOTCERT, PGSSLCERT, PGSSLKEY and the files that libpq reads. Files are read again for each new connection.
 	URI string
 	// Password of the URI's user. Default: that of the URI, else of the environment or the password file.
 	Password string

@@ -14,6 +14,7 @@ import (
 
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/internal/sqldb"
+	"github.com/slotlease/slotlease/store/storekit"
 )
 
 // Ledger is a store.Ledger in a table of PostgreSQL.
@@ -24,6 +25,8 @@ type Ledger struct {
 	address address
 	clock   clock.Clock
 	config  *pgx.ConnConfig
+	// files are what the driver makes of the files that the URI and the environment name; nil with an application's pool.
+	files *storekit.Renewed[*pgx.ConnConfig]
 	// before completes the settings of a connection; nil if there is nothing to do.
 	before func(ctx context.Context, c *pgx.ConnConfig) error
 	// direct says that a connection led to a server, and pooled that one led to a pooler.

@@ -22,7 +22,7 @@ var uris = documenttest.URIs{
 		return len(a.Hosts) > 0 && len(a.Hosts) == len(a.Ports) && a.Database != "" && a.sslmode != "", err
 	},
 	Open:         func(ctx context.Context, uri string) (store.Ledger, error) { return Open(ctx, Options{URI: uri}) },
-	Certificates: map[string]string{"sslrootcert=/no/such/file": "open /no/such/file", "sslcert=x&sslkey=/no/such/key": "open /no/such/key", "sslrootcert=uri_test.go": "options: sslrootcert, sslcert and sslkey: "},
+	Certificates: map[string]string{"sslrootcert=/no/such/file": "open /no/such/file", "sslcert=x&sslkey=/no/such/key": "open /no/such/key", "sslrootcert=uri_test.go": "options: sslrootcert: "},
 	Variable:     "PGPASSWORD",
 	Name:         "postgres public.leases in d at localhost:1",
 	Login: func(l store.Ledger) (password, app string) {

@@ -24,7 +24,7 @@ func (l *Ledger) config(n int) msdsn.Config {
 	config := msdsn.Config{
 		Host: a.Hosts[n], Instance: a.instance, Database: a.Database, User: a.User, AppName: a.AppName,
 		Encryption: encryptions[a.encrypt], TrustServerCertificate: a.trust,
-		TLSConfig: l.tls.Clone(), HostInCertificateProvided: a.certificateName != "",
+		TLSConfig: l.tls.Now().Clone(), HostInCertificateProvided: a.certificateName != "",
 		Protocols: []string{"tcp"}, BrowserMessage: msdsn.BrowserAllInstances,
 		// The driver would send a statement again over another connection when sending it has failed, although the server
 		// may have executed it: "stored" would become a conflict.
@@ -57,7 +57,7 @@ func (l *Ledger) open(ctx context.Context, n int) (driver.Conn, error) {
 		own.Dialer = d
 		opened, err := own.Connect(ctx)
 		if err != nil {
-			return nil, err
+			return nil, l.tls.Explain(err)
 		}
 		made := &conn{Conn: opened.(*mssql.Conn), used: l.core.Used}
 		if err = made.setUp(ctx); err == nil {

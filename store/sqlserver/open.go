@@ -4,6 +4,7 @@ package sqlserver
 
 import (
 	"context"
+	"crypto/tls"
 	"database/sql"
 	"time"
 
@@ -39,8 +40,8 @@ type Options struct {
 	// an instance whose port SQL Server Browser knows. connectTimeout is for each host, 3s by default, at most 1m.
 	//
 	// encrypt is true by default: encrypted, and the server's certificate and name are verified, by the system's
-	// authorities or those in the file tlsCA; hostNameInCertificate is that name, if it isn't the host's. encrypt=strict
-	// is TLS from the first byte (SQL Server 2022, Azure). With trustServerCertificate=true nothing is verified, and with
+	// authorities or those in the file tlsCA, which is read again for each new connection; hostNameInCertificate is that
+	// name, if it isn't the host's. encrypt=strict is TLS from the first byte (SQL Server 2022, Azure). With trustServerCertificate=true nothing is verified, and with
 	// encrypt=false the login alone is encrypted.
 	URI string
 	// Password of the URI's user. Default: that of the URI.
@@ -104,10 +105,12 @@ func Open(_ context.Context, o Options) (*Ledger, error) {
 	if o.DB != nil {
 		core.Lend(o.DB, nil)
 	}
-	if l.tls, err = sqldb.TLS(l.address.ca, "", "", l.address.trust || l.address.encrypt == encryptNo); err != nil {
+	if l.tls, err = sqldb.TLS(l.address.ca, "", "", &tls.Config{
+		InsecureSkipVerify:          l.address.trust || l.address.encrypt == encryptNo,
+		DynamicRecordSizingDisabled: true, // The server expects a message of the protocol in one record.
+	}); err != nil {
 		return nil, form.Failed(err)
 	}
-	l.tls.DynamicRecordSizingDisabled = true // The server expects a message of the protocol in one record.
 	core.MakePool(&mssql.Driver{}, l.connect, l.borrow)
 	l.db = core.DB
 	l.Ledger = core.Start(l.parts(o.ReadOnly))

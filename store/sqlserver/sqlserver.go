@@ -10,6 +10,7 @@ import (
 
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/internal/sqldb"
+	"github.com/slotlease/slotlease/store/storekit"
 )
 
 // Ledger is a store.Ledger in a table of SQL Server or Azure SQL Database.
@@ -19,7 +20,7 @@ type Ledger struct {
 	core    *sqldb.Core[*facts]
 	address address
 	clock   clock.Clock
-	tls     *tls.Config
+	tls     *storekit.Renewed[*tls.Config]
 	db      *sql.DB
 }
 

@@ -3,12 +3,10 @@ package sqldb
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"database/sql"
 	"database/sql/driver"
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/benbjohnson/clock"
@@ -153,25 +151,13 @@ func GiveBack(loan *Loan, c clock.Clock, useful func() bool, restore func(ctx co
 }
 
 // TLS is how connections are encrypted, by an authority's certificate in a file and the client's own, if they are given.
-func TLS(ca, cert, key string, skipVerify bool) (*tls.Config, error) {
-	c := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: skipVerify}
-	if ca != "" {
-		text, err := os.ReadFile(ca)
-		if err != nil {
-			return nil, fmt.Errorf("options: tlsCA: %w", err)
-		}
-		if c.RootCAs = x509.NewCertPool(); !c.RootCAs.AppendCertsFromPEM(text) {
-			return nil, errors.New("options: tlsCA: there is no certificate in the file")
-		}
+func TLS(ca, cert, key string, base *tls.Config) (*storekit.Renewed[*tls.Config], error) {
+	base.MinVersion = tls.VersionTLS12
+	r, err := storekit.RenewedTLS(base, storekit.File{Name: "tlsCA", Path: ca}, storekit.File{Name: "tlsCert", Path: cert}, storekit.File{Name: "tlsKey", Path: key})
+	if err != nil {
+		return nil, fmt.Errorf("options: %w", err)
 	}
-	if cert != "" {
-		pair, err := tls.LoadX509KeyPair(cert, key)
-		if err != nil {
-			return nil, fmt.Errorf("options: tlsCert and tlsKey: %w", err)
-		}
-		c.Certificates = []tls.Certificate{pair}
-	}
-	return c, nil
+	return r, nil
 }
 
 // CheckTLS is the check of how connections are secured. secured says how, and what to do about it if that isn't enough.

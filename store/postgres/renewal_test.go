@@ -1,0 +1,84 @@
+package postgres
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/internal/documenttest"
+	"github.com/slotlease/slotlease/testutil/storetest"
+)
+
+// renew replaces the server's certificate, its key and the authority of its clients, by restarting it.
+func (s secure) renew(t *testing.T, cert, key, clients string) {
+	t.Helper()
+	for name, by := range map[string]string{"own.pem": cert, "own.key": key, "clients.pem": clients} {
+		text, err := os.ReadFile(by)
+		must(t, "ReadFile()", err)
+		must(t, "WriteFile()", os.WriteFile(filepath.Join(s.Data(), "db", name), text, 0o600)) // It stays the server's.
+	}
+	s.Kill()
+	s.Restart()
+}
+
+func TestCertificatesAreRenewedOnDisk(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []string{"verify-full", "verify-ca"} {
+		s := startSecure(t)
+		ca, key := documenttest.Certificate(t)
+		client, clientKey := documenttest.Certificate(t, "visitor")
+		at := documenttest.Renewable(t, s.ca, s.cert, s.key)
+		l := initialised(t, Options{URI: s.as("visitor", "sslmode="+mode+"&sslrootcert="+at[0]+"&sslcert="+at[1]+"&sslkey="+at[2]), Table: newTable()})
+		documenttest.GoesOn(t, l, func() {
+			documenttest.Renew(t, at[0], ca)
+			documenttest.Renew(t, at[1], client)
+			documenttest.Renew(t, at[2], clientKey)
+			s.renew(t, ca, key, client)
+		})
+	}
+}
+
+// While a file can't be read, what it had is used, and the error of a server with another authority names it.
+func TestAFileThatIsNotWholeIsNotUsed(t *testing.T) {
+	t.Parallel()
+	s := startSecure(t)
+	ca, key := documenttest.Certificate(t)
+	at := documenttest.Renewable(t, s.ca)[0]
+	text, err := os.ReadFile(ca)
+	must(t, "ReadFile()", err)
+	l := initialised(t, Options{URI: s.as("secret:secret", "sslmode=verify-full&sslrootcert="+at), Table: newTable()})
+	documenttest.GoesOn(t, l, func() {
+		must(t, "WriteFile()", os.WriteFile(at, append(text, text[:len(text)/2]...), 0o600))
+		s.Kill()
+		s.Restart()
+	})
+	must(t, "Remove()", os.Remove(at))
+	s.renew(t, ca, key, s.cert)
+	documenttest.Says(t, "Append() to a server of another authority", l.Append(within(t), storetest.Grant("job", 1)), store.ErrNotStored, at+" can't be read now, and what was read before is used", "no such file")
+	documenttest.Renew(t, at, ca)
+	must(t, "Append()", l.Append(within(t), storetest.Grant("job", 1)))
+}
+
+func TestAPasswordIsRenewedInItsFile(t *testing.T) {
+	s := startSecure(t)
+	at := filepath.Join(t.TempDir(), "pgpass")
+	write := func(password string) {
+		must(t, "WriteFile()", os.WriteFile(at, []byte("*:*:*:secret:"+password+"\n"), 0o600))
+	}
+	write("secret")
+	t.Setenv("PGPASSFILE", at)
+	l := initialised(t, Options{URI: s.as("secret", "sslmode=require"), Table: newTable()})
+	documenttest.GoesOn(t, l, func() {
+		write("another")
+		_, err := past(t, s.URI()).ExecContext(within(t), "ALTER ROLE secret PASSWORD 'another'")
+		must(t, "ALTER ROLE", err)
+		s.Kill()
+		s.Restart()
+	})
+	documenttest.GoesOn(t, l, func() {
+		must(t, "Remove()", os.Remove(at))
+		s.Kill()
+		s.Restart()
+	})
+}

@@ -1,0 +1,139 @@
+package storekit
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/benbjohnson/clock"
+)
+
+// Renewed is what a ledger makes of files, such as certificates, that others may renew while it is open. They are read again for each
+// new connection.
+type Renewed[T any] struct {
+	read  func() (T, error)
+	files []string
+
+	mu    sync.Mutex
+	last  T
+	stale error // why last is of before, or nil
+}
+
+// NewRenewed reads files for the first time. Names that are empty don't count.
+func NewRenewed[T any](read func() (T, error), files ...string) (*Renewed[T], error) {
+	r := &Renewed[T]{read: read, files: slices.DeleteFunc(files, func(path string) bool { return path == "" })}
+	var err error
+	r.last, err = read()
+	return r, err
+}
+
+// Now reads the files again. While one is missing or half written, what they were last is used. So it is for good if one is a pipe,
+// which is read once.
+func (r *Renewed[T]) Now() T {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if slices.ContainsFunc(r.files, isPipe) {
+		return r.last
+	}
+	fresh, err := r.read()
+	if r.stale = err; err == nil {
+		r.last = fresh
+	}
+	return r.last
+}
+
+func isPipe(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && !info.Mode().IsRegular()
+}
+
+// Explain adds to the error of a new connection, if there is one, that it was made with what the files were before. A nil Renewed adds
+// nothing.
+func (r *Renewed[T]) Explain(err error) error {
+	if r == nil || err == nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.stale == nil {
+		return err
+	}
+	return fmt.Errorf("%w (%s can't be read now, and what was read before is used: %s)", err, strings.Join(r.files, ", "), r.stale.Error())
+}
+
+// File is one that a parameter or a variable names, or none if Path is empty.
+type File struct{ Name, Path string }
+
+// RenewedTLS is base with the authorities that a file has, in place of the system's, and the client's certificate and key.
+func RenewedTLS(base *tls.Config, ca, cert, key File) (*Renewed[*tls.Config], error) {
+	return NewRenewed(func() (*tls.Config, error) {
+		c := base.Clone()
+		var errs []error
+		if ca.Path != "" {
+			var err error
+			if c.RootCAs, err = Authorities(ca.Path); err != nil {
+				errs = append(errs, fmt.Errorf("%s: %w", ca.Name, err))
+			}
+		}
+		if cert.Path != "" {
+			pair, err := tls.LoadX509KeyPair(cert.Path, key.Path)
+			if err != nil {
+				errs = append(errs, fmt.Errorf("%s and %s: %w", cert.Name, key.Name, err))
+			}
+			c.Certificates = []tls.Certificate{pair}
+		}
+		return c, errors.Join(errs...)
+	}, ca.Path, cert.Path, key.Path)
+}
+
+// Authorities reads those of a file, which must be whole.
+func Authorities(path string) (*x509.CertPool, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(text) {
+		return nil, errors.New("the file has no certificate in PEM")
+	}
+	if bytes.Count(text, []byte("-----BEGIN ")) > bytes.Count(text, []byte("-----END ")) {
+		return nil, errors.New("the last certificate in the file isn't whole")
+	}
+	return pool, nil
+}
+
+// RenewTLS has each new connection be encrypted as secure says by then. What goes through a proxy is encrypted as it says now, since
+// http.Transport makes that connection itself.
+func RenewTLS(t *http.Transport, secure *Renewed[*tls.Config], c clock.Clock) {
+	t.TLSClientConfig = secure.Now().Clone()
+	t.DialTLSContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := t.DialContext(ctx, network, addr)
+		if err != nil {
+			return nil, err
+		}
+		config := secure.Now().Clone()
+		if config.ServerName == "" {
+			config.ServerName, _, _ = net.SplitHostPort(addr)
+		}
+		if len(config.NextProtos) == 0 {
+			config.NextProtos = []string{"h2", "http/1.1"}
+		}
+		ctx, cancel := c.WithTimeout(ctx, t.TLSHandshakeTimeout) // The request's time doesn't bound what a transport dials.
+		defer cancel()
+		secured := tls.Client(conn, config)
+		if err := secured.HandshakeContext(ctx); err != nil {
+			_ = conn.Close()
+			return nil, secure.Explain(err)
+		}
+		return secured, nil
+	}
+}

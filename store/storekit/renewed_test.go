@@ -1,0 +1,109 @@
+package storekit_test
+
+import (
+	"crypto/tls"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/benbjohnson/clock"
+
+	"github.com/slotlease/slotlease/store/internal/documenttest"
+	"github.com/slotlease/slotlease/store/storekit"
+)
+
+func TestWhatAFileHadLastIsUsedWhileItCanNotBeRead(t *testing.T) {
+	t.Parallel()
+	at := filepath.Join(t.TempDir(), "file")
+	write := func(text string) { documenttest.Must(t, "WriteFile()", os.WriteFile(at, []byte(text), 0o600)) }
+	write("a")
+	r, err := storekit.NewRenewed(func() (string, error) {
+		text, err := os.ReadFile(at)
+		return string(text), err
+	}, at, "")
+	documenttest.Must(t, "NewRenewed()", err)
+	lost := errors.New("lost")
+	documenttest.Equal(t, "Now()", r.Now(), "a")
+	write("b")
+	documenttest.Equal(t, "Now() of another content", r.Now(), "b")
+	documenttest.Equal(t, "Explain() of what was read now", r.Explain(lost), lost)
+	documenttest.Must(t, "Remove()", os.Remove(at))
+	documenttest.Equal(t, "Now() without the file", r.Now(), "b")
+	documenttest.Says(t, "Explain() without the file", r.Explain(lost), lost, "lost ("+at+" can't be read now")
+	documenttest.Equal(t, "Explain() of no error", r.Explain(nil), nil)
+	write("c")
+	documenttest.Equal(t, "Now() of a file that is there again", r.Now(), "c")
+	documenttest.Equal(t, "Explain() of a file that is there again", r.Explain(lost), lost)
+	documenttest.Equal(t, "Explain() without files", (*storekit.Renewed[string])(nil).Explain(lost), lost)
+}
+
+// Nobody might write a pipe a second time, and its reader would wait for that.
+func TestAPipeIsReadOnce(t *testing.T) {
+	t.Parallel()
+	n := 0
+	r, err := storekit.NewRenewed(func() (int, error) {
+		n++
+		return n, nil
+	}, os.DevNull)
+	documenttest.Must(t, "NewRenewed()", err)
+	documenttest.Equal(t, "Now()", r.Now()+r.Now(), 2)
+}
+
+func TestOverHTTPCertificatesAreRenewedAndTheServersNameIsVerified(t *testing.T) {
+	t.Parallel()
+	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	t.Cleanup(s.Close)
+	ca, key := documenttest.Certificate(t, "leases.example")
+	f := documenttest.NewFront(t, s.Listener.Addr().String(), ca, key, "")
+	at := documenttest.Renewable(t, ca)[0]
+	for name, c := range map[string]struct{ host, serverName, says string }{
+		"an address":         {"127.0.0.1", "", ""},
+		"another name":       {"localhost", "", "certificate is valid for leases.example, not localhost"},
+		"the name given":     {"localhost", "leases.example", ""},
+		"a name not its own": {"127.0.0.1", "other.example", "certificate is valid for leases.example, not other.example"},
+	} {
+		files, err := storekit.RenewedTLS(&tls.Config{MinVersion: tls.VersionTLS12, ServerName: c.serverName}, storekit.File{Name: "ca", Path: at}, storekit.File{}, storekit.File{})
+		documenttest.Must(t, "RenewedTLS()", err)
+		transport := storekit.NewTransport(nil)
+		storekit.RenewTLS(transport, files, clock.New())
+		ask := func() error {
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodPut, strings.Replace("https://"+f.Addr, "127.0.0.1", c.host, 1), http.NoBody)
+			documenttest.Must(t, "NewRequest()", err)
+			reply, err := transport.RoundTrip(req)
+			if err == nil {
+				err = reply.Body.Close()
+			}
+			return err
+		}
+		for range 2 {
+			if err := ask(); (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
+				t.Errorf("a request to %s = %v, want %q", name, err, c.says)
+			}
+			ca, key = documenttest.Certificate(t, "leases.example")
+			documenttest.Renew(t, at, ca)
+			f.Renew(ca, key, "")
+			transport.CloseIdleConnections()
+		}
+	}
+}
+
+// Servers of HTTP/2 are spoken to so, as without files.
+func TestHTTP2IsSpokenOverRenewedTLS(t *testing.T) {
+	t.Parallel()
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { w.Header().Set("Met", r.Proto) }))
+	s.EnableHTTP2 = true
+	s.StartTLS()
+	t.Cleanup(s.Close)
+	files, err := storekit.RenewedTLS(s.Client().Transport.(*http.Transport).TLSClientConfig, storekit.File{}, storekit.File{}, storekit.File{})
+	documenttest.Must(t, "RenewedTLS()", err)
+	transport := storekit.NewTransport(nil)
+	storekit.RenewTLS(transport, files, clock.New())
+	reply, err := (&http.Client{Transport: transport}).Get(s.URL)
+	documenttest.Must(t, "Get()", err)
+	documenttest.Must(t, "Close()", reply.Body.Close())
+	documenttest.Equal(t, "protocol", reply.Header.Get("Met"), "HTTP/2.0")
+}
