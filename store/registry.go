@@ -19,6 +19,9 @@ type OpenOptions struct {
 	AppName string
 	// Clock measures what a store waits for. It doesn't measure leases. Default: the real clock.
 	Clock clock.Clock
+	// File has the URI, too, in one line, whose user and password may be others by then: SQL stores, Redis and NATS read it again for
+	// each new connection. Default: none.
+	File string
 	// Getenv reads an environment variable, for the keys of cloud services. Default: os.Getenv.
 	Getenv func(name string) string
 }

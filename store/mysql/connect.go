@@ -18,11 +18,11 @@ func (l *Ledger) connect(ctx context.Context) (driver.Conn, error) {
 
 // open opens one to the nth host, and prepares its session.
 func (l *Ledger) open(ctx context.Context, n int, prepare func(ctx context.Context, c *conn) error) (driver.Conn, error) {
-	return l.core.Within(ctx, func(ctx context.Context, password string) (driver.Conn, error) {
+	return l.core.Within(ctx, func(ctx context.Context, user, password string) (driver.Conn, error) {
 		var opened *line
 		var lost reason
 		config := l.config(n, password)
-		config.Logger = &lost
+		config.User, config.Logger = user, &lost
 		config.DialFunc = func(ctx context.Context, network, address string) (_ net.Conn, err error) {
 			kept, err := l.core.Lines.Dial(ctx, network, address, 0)
 			if err != nil {

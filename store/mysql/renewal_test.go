@@ -1,6 +1,7 @@
 package mysql
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -57,4 +58,26 @@ func TestCertificatesAreRenewedOnDisk(t *testing.T) {
 	restart(other, otherKey, client)
 	err := l.Append(within(t), storetest.Grant("job", 1))
 	documenttest.Says(t, "Append() to a server of another authority", err, store.ErrNotStored, "certificate", strings.Join(at, ", ")+" can't be read now", "tlsCert and tlsKey")
+}
+
+func TestALoginIsRenewedInTheFileOfTheURI(t *testing.T) {
+	t.Parallel()
+	s := mysqlpeer.Start(t, mysqlpeer.Options{})
+	mysqlpeer.Exec(t, s.DSN(), "CREATE DATABASE jobs", "CREATE USER first IDENTIFIED BY 'secret'", "GRANT ALL ON jobs.* TO first", "CREATE USER second IDENTIFIED BY 'another'", "GRANT ALL ON jobs.* TO second")
+	at := filepath.Join(t.TempDir(), "uri")
+	write := func(login string) string {
+		uri := "mysql://" + login + "@" + s.Addr() + "/jobs"
+		must(t, "WriteFile()", os.WriteFile(at, []byte(uri+"\n"), 0o600))
+		return uri
+	}
+	l, err := store.Open(t.Context(), write("first:secret"), store.OpenOptions{File: at})
+	must(t, "Open()", err)
+	t.Cleanup(func() { _ = l.Close(context.WithoutCancel(t.Context())) })
+	must(t, "Init()", l.(*Ledger).Init(within(t)))
+	documenttest.GoesOn(t, l, func() {
+		mysqlpeer.Exec(t, s.DSN(), "DROP USER first")
+		write("second:another")
+		s.Kill()
+		s.Restart()
+	})
 }

@@ -125,3 +125,30 @@ func TestCertificatesThatAnOptionNamesAreRenewedOnDisk(t *testing.T) {
 		s.Restart()
 	})
 }
+
+func TestALoginIsRenewedInTheFileOfTheURI(t *testing.T) {
+	t.Parallel()
+	settings := filepath.Join(t.TempDir(), "users.conf")
+	allow := func(user, password string) {
+		text := fmt.Sprintf("authorization { user: %q, password: %q }\n", user, password)
+		documenttest.Must(t, "WriteFile()", os.WriteFile(settings, []byte(text), 0o600))
+	}
+	allow("first", canary)
+	s := natspeer.Start(t, fmt.Sprintf("include %q\n", strings.Repeat("../", 20)+settings)) // It is taken from the folder of the server's own.
+	at, bucket := filepath.Join(t.TempDir(), "uri"), fresh("")
+	write := func(login string) string {
+		uri := strings.Replace(s.URI(), "nats://", "nats://"+login+"@", 1) + bucket
+		documenttest.Must(t, "WriteFile()", os.WriteFile(at, []byte(uri+"\n"), 0o600))
+		return uri
+	}
+	l, err := store.Open(t.Context(), write("first:"+canary), store.OpenOptions{File: at})
+	documenttest.Must(t, "Open()", err)
+	defer func() { _ = l.Close(within(t, 20*time.Second)) }()
+	documenttest.Must(t, "Init()", l.(*Ledger).Init(within(t, 20*time.Second)))
+	documenttest.GoesOn(t, l, func() {
+		write("second:another")
+		allow("second", "another")
+		s.Kill()
+		s.Restart()
+	})
+}

@@ -31,7 +31,19 @@ func init() {
 			if o.Getenv == nil {
 				o.Getenv = os.Getenv
 			}
-			return open(ctx, Options{URI: uri, Clock: o.Clock}, o.Getenv)
+			logins, err := storekit.RenewedURI(o.File, uri, func(uri string) (address, error) {
+				a, errs := parseURI(uri)
+				a.Password = cmp.Or(a.Password, o.Getenv(passwordVariable))
+				return a, errors.Join(errs...)
+			})
+			options := Options{URI: uri, Clock: o.Clock}
+			if err == nil && logins != nil && logins.Now().User != "" {
+				options.Connect = []natsio.Option{natsio.UserInfo("", ""), natsio.UserInfoHandler(func() (user, password string) {
+					now := logins.Now()
+					return now.User, now.Password
+				})}
+			}
+			return open(ctx, options, o.Getenv)
 		},
 		Redact:  Redact,
 		Form:    "nats://USER@HOST:PORT,HOST:PORT/BUCKET",

@@ -51,7 +51,8 @@ func (l *Ledger) configure() error {
 	}
 	l.before = func(ctx context.Context, c *pgx.ConnConfig) (err error) {
 		now := l.files.Now().Copy()
-		c.TLSConfig, c.Fallbacks, c.Password = now.TLSConfig, now.Fallbacks, now.Password
+		c.TLSConfig, c.Fallbacks = now.TLSConfig, now.Fallbacks
+		c.User, c.Password = l.core.Login(now.User, now.Password)
 		if l.core.Password != nil {
 			c.Password, err = l.core.Password.Get(ctx)
 		}
@@ -127,7 +128,7 @@ func (l *Ledger) open(ctx context.Context, n int) (driver.Conn, error) {
 			if errors.Is(why, context.DeadlineExceeded) && ctx.Err() == nil {
 				why = fmt.Errorf("no connection in %v (%s): %w", config.ConnectTimeout, form.Timeout, why)
 			}
-			tried[i] = l.files.Explain(why)
+			tried[i] = l.core.Logins.Explain(l.files.Explain(why))
 		}
 		return nil, storekit.ConnectError{Tried: tried}
 	}

@@ -1,8 +1,10 @@
 package postgres
 
 import (
+	"context"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/slotlease/slotlease/store"
@@ -81,4 +83,39 @@ func TestAPasswordIsRenewedInItsFile(t *testing.T) {
 		s.Kill()
 		s.Restart()
 	})
+}
+
+// Vault gives another user with each password.
+func TestALoginIsRenewedInTheFileOfTheURI(t *testing.T) {
+	t.Parallel()
+	s := startSecure(t)
+	at := filepath.Join(t.TempDir(), "uri")
+	write := func(login string) string {
+		uri := s.as(login, "sslmode=require")
+		must(t, "WriteFile()", os.WriteFile(at, []byte(uri+"\n"), 0o600))
+		return uri
+	}
+	l, err := store.Open(t.Context(), write("secret:secret"), store.OpenOptions{File: at})
+	must(t, "Open()", err)
+	t.Cleanup(func() { _ = l.Close(context.WithoutCancel(t.Context())) })
+	must(t, "Init()", l.(*Ledger).Init(within(t)))
+	documenttest.GoesOn(t, l, func() {
+		_, err := past(t, s.URI()).ExecContext(within(t), "CREATE ROLE another LOGIN SUPERUSER PASSWORD 'another'; ALTER ROLE secret NOLOGIN")
+		must(t, "CREATE ROLE", err)
+		write("another:another")
+		s.Kill()
+		s.Restart()
+	})
+	must(t, "WriteFile()", os.WriteFile(at, []byte("postgres://another:s3cr@t@"), 0o600))
+	_, err = past(t, s.URI()).ExecContext(within(t), "ALTER ROLE another NOLOGIN")
+	must(t, "ALTER ROLE", err)
+	s.Kill()
+	s.Restart()
+	documenttest.ComesToSay(t, "Append() by the user of before", func(ctx context.Context, _ int) error {
+		err := l.Append(ctx, storetest.Grant("job", 1))
+		if err != nil && strings.Contains(err.Error(), "s3cr@t") {
+			t.Errorf("Append() shows a password: %v", err)
+		}
+		return err
+	}, at+" can't be read now", "not permitted to log in")
 }

@@ -122,6 +122,13 @@ func openURI(ctx context.Context, uri string, o store.OpenOptions) (store.Ledger
 	if err != nil {
 		return nil, err
 	}
+	if logins, err := storekit.RenewedURI(o.File, uri, parseURI); err == nil && logins != nil && l.address.password != "" {
+		s, _ := l.settings(ctx)
+		s.CredentialsProviderContext = func(context.Context) (string, string, error) {
+			now := logins.Now()
+			return now.user, cmp.Or(now.password, options.Password), nil
+		}
+	}
 	return l, nil
 }
 

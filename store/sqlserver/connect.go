@@ -49,9 +49,9 @@ func (l *Ledger) connect(ctx context.Context) (driver.Conn, error) {
 
 // open opens one to the nth host.
 func (l *Ledger) open(ctx context.Context, n int) (driver.Conn, error) {
-	return l.core.Within(ctx, func(ctx context.Context, password string) (driver.Conn, error) {
+	return l.core.Within(ctx, func(ctx context.Context, user, password string) (driver.Conn, error) {
 		config := l.config(n)
-		config.Password = password
+		config.User, config.Password = user, password
 		own := mssql.NewConnectorConfig(config)
 		d := &dialer{ctx: ctx, of: &l.core.Lines, limit: l.address.ConnectTimeout}
 		own.Dialer = d

@@ -36,6 +36,21 @@ func NewRenewed[T any](read func() (T, error), files ...string) (*Renewed[T], er
 	return r, err
 }
 
+// RenewedURI is what parse makes of a URI that a file has in one line; nil without a file. What the file has now is uri.
+func RenewedURI[T any](path, uri string, parse func(uri string) (T, error)) (*Renewed[T], error) {
+	if path == "" {
+		return nil, nil //nolint:nilnil // A nil Renewed adds nothing.
+	}
+	last, err := parse(uri)
+	return &Renewed[T]{files: []string{path}, last: last, read: func() (none T, _ error) {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return none, err
+		}
+		return parse(strings.TrimRight(string(text), "\r\n"))
+	}}, err
+}
+
 // Now reads the files again. While one is missing or half written, what they were last is used. So it is for good if one is a pipe,
 // which is read once.
 func (r *Renewed[T]) Now() T {

@@ -31,9 +31,7 @@ func (a *app) target(c *cobra.Command) storeuri.Target {
 	}
 	t, err := parse(n.text, a.getenv)
 	a.noStore(n.from, err)
-	if t.InEnv = n.inEnv; !n.inEnv {
-		t.File = n.file
-	}
+	t.InEnv, t.File = n.inEnv, n.file
 	if t.IsFile() {
 		for _, name := range []string{t.Shown, t.Place(), t.Path()} {
 			a.plain = append(a.plain, name)

@@ -194,7 +194,10 @@ func (f *Form) Redact(uri string, read func(uri string) (*Address, error)) strin
 }
 
 // Register makes a store known by its schemes.
-func Register[L store.Ledger](
+func Register[L interface {
+	store.Ledger
+	follow(logins *storekit.Renewed[*Address])
+}](
 	f *Form, read func(uri string) (*Address, error),
 	open func(ctx context.Context, uri, password string, o store.OpenOptions) (L, error),
 ) {
@@ -212,7 +215,9 @@ func Register[L store.Ledger](
 				if err != nil {
 					return nil, err
 				}
-				return l, nil
+				logins, err := storekit.RenewedURI(o.File, uri, read)
+				l.follow(logins)
+				return l, err
 			},
 			Redact:  func(uri string) string { return f.Redact(uri, read) },
 			Form:    name + "://HOST/DATABASE",

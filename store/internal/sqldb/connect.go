@@ -1,6 +1,7 @@
 package sqldb
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"database/sql"
@@ -78,11 +79,20 @@ func (c *Core[F]) FirstHost(ctx context.Context, first int, open func(ctx contex
 	return nil, failed
 }
 
-// Within opens a connection with the password of now, in the time that it may take.
+// Login is the user and the password of now, unless PasswordFunc gives that: those given, or others of the URI in a file.
+func (c *Core[F]) Login(user, password string) (string, string) {
+	if c.Logins == nil {
+		return user, password
+	}
+	now := c.Logins.Now()
+	return cmp.Or(now.User, user), cmp.Or(now.Password, password)
+}
+
+// Within opens a connection with the login of now, in the time that it may take.
 func (c *Core[F]) Within(
-	ctx context.Context, open func(ctx context.Context, password string) (driver.Conn, error),
+	ctx context.Context, open func(ctx context.Context, user, password string) (driver.Conn, error),
 ) (opened driver.Conn, err error) {
-	password := c.Address.Password
+	user, password := c.Login(c.Address.User, c.Address.Password)
 	if c.Password != nil {
 		if password, err = c.Password.Get(ctx); err != nil {
 			return nil, err
@@ -92,11 +102,11 @@ func (c *Core[F]) Within(
 	defer cancel(nil)
 	slow := fmt.Errorf("no connection in %v (%s)", c.Address.ConnectTimeout, c.Form.Timeout)
 	defer c.Clock.AfterFunc(c.Address.ConnectTimeout, func() { cancel(slow) }).Stop()
-	opened, err = open(ctx, password)
+	opened, err = open(ctx, user, password)
 	if err != nil && errors.Is(context.Cause(ctx), slow) {
 		err = fmt.Errorf("%w: %w", slow, err)
 	}
-	return opened, err
+	return opened, c.Logins.Explain(err)
 }
 
 // Lent is a connection that the application's pool lends: accept makes it fit for statements of ours, and spoil closes it.

@@ -101,11 +101,13 @@ type Core[F Facts] struct {
 	Clock    clock.Clock
 	Secrets  storekit.Secrets
 	Password *storekit.Current // nil if it doesn't change
-	Lender   *Lender           // nil if the connections are the ledger's own
-	Lines    Lines
-	DB       *sql.DB
-	Fitness  *storekit.Fitness
-	Runner   *storekit.Runner
+	// Logins are those of a URI in a file; nil without.
+	Logins  *storekit.Renewed[*Address]
+	Lender  *Lender // nil if the connections are the ledger's own
+	Lines   Lines
+	DB      *sql.DB
+	Fitness *storekit.Fitness
+	Runner  *storekit.Runner
 
 	parts Parts[F]
 	idle  *Idle

@@ -14,6 +14,9 @@ import (
 // Ledger is a ledger in two tables: a row for each record, with the key and the record as JSON, and a row for each presence.
 type Ledger[F Facts] struct{ c *Core[F] }
 
+// follow has new connections log in as the URI in a file says by then.
+func (l *Ledger[F]) follow(logins *storekit.Renewed[*Address]) { l.c.Logins = logins }
+
 // String names the table and the hosts, never a password.
 func (l *Ledger[F]) String() string {
 	in := ""

@@ -121,7 +121,7 @@ func Command(t storeuri.Target, command string) string {
 	word, ok := display.Word(t.Shown)
 	file, named := display.Word(t.File)
 	switch {
-	case t.File != "" && named:
+	case t.File != "" && named && !t.InEnv:
 		return command + " --store-file " + file
 	case t.HasSecret() && !t.InEnv:
 		return "with the store in " + storeuri.Variable + ": " + command

@@ -67,7 +67,7 @@ func plainScheme(s string) bool {
 // Open makes a ledger of the target. A reader never creates anything. Stores on servers wait for no connection, so that their
 // errors are mistakes in the URI or the environment, unless they say otherwise: such a one is an [exit.Error].
 func (t Target) Open(ctx context.Context, readOnly bool) (store.Ledger, error) {
-	l, err := t.driver.Open(ctx, t.uri, store.OpenOptions{ReadOnly: readOnly, AppName: "leasectl", Clock: workerlease.NewSystemClock(), Getenv: t.getenv})
+	l, err := t.driver.Open(ctx, t.uri, store.OpenOptions{ReadOnly: readOnly, AppName: "leasectl", File: t.File, Clock: workerlease.NewSystemClock(), Getenv: t.getenv})
 	if err == nil {
 		return l, nil
 	}

@@ -24,7 +24,7 @@ type Target struct {
 	Shown string
 	// InEnv is set if the environment names it, and no option does.
 	InEnv bool
-	// File is that of --store-file, if this names it.
+	// File is that of --store-file or LEASECTL_STORE_FILE, if one of these names it.
 	File string
 	// file is a SQLite one.
 	file   sqlite.Options
