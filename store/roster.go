@@ -66,6 +66,9 @@ type Presence struct {
 	Group      string `json:"group,omitzero"`
 	Host       string `json:"host,omitzero"`
 	PID        int    `json:"pid,omitzero"`
+	// Process tells processes with one Host and PID apart, such as replicas in containers: on Linux by the boot, the PID
+	// namespace and when it began. At most 64 bytes; empty if a worker doesn't say.
+	Process string `json:"process,omitzero"`
 	Version    string `json:"version,omitzero"`
 	// Schedule is the worker's schedule as text.
 	Schedule string `json:"schedule,omitzero"`
@@ -173,6 +176,7 @@ func (p *Presence) Check() error {
 		{"instanceId", p.InstanceID, maxLabel},
 		{"group", p.Group, maxLabel},
 		{"host", p.Host, maxOrigin},
+		{"process", p.Process, maxID},
 		{"version", p.Version, maxOrigin},
 		{"schedule", p.Schedule, maxSchedule},
 		{"phase", string(p.Phase), maxPhase},

@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease/internal/machine"
+	"github.com/slotlease/slotlease/workerlease/internal/self"
 	"github.com/slotlease/slotlease/workerlease/internal/timeline"
 )
 
@@ -28,10 +30,11 @@ type attendee struct {
 	job      *store.JobTimes
 
 	// Only of the roster's goroutine.
-	since    time.Time // when the worker began
-	recalled bool      // who was there before is known
-	before   []string  // IDs of presences to remove when the own one is stored
-	waits    bool      // with its own one, until the worker has taken in what these say
+	since    time.Time            // when the worker began
+	recalled bool                 // who was there before is known
+	before   []string             // IDs of presences to remove when the own one is stored
+	suspects map[string]time.Time // when those were seen first, by ID, that may be of a process whose place it takes
+	waits    bool                 // with its own one, until the worker has taken in what these say
 	stored   store.Presence
 	at       time.Duration // the local reading then
 	gone     bool          // it isn't there any more
@@ -123,7 +126,7 @@ func (w *WorkerLease) presence(now timeline.Interval) store.Presence {
 	c, o, a := w.client, &w.options, w.attendee
 	p := store.Presence{
 		WorkerType: o.WorkerType, ID: a.id, Client: c.roster.client, InstanceID: o.InstanceID, Group: o.Group,
-		Host: w.machine.Worker.Host, PID: os.Getpid(), Version: w.machine.Worker.Version, Schedule: a.schedule, Job: a.job,
+		Host: w.machine.Worker.Host, PID: os.Getpid(), Process: self.Process(), Version: w.machine.Worker.Version, Schedule: a.schedule, Job: a.job,
 		Labels: maps.Clone(o.Labels), Priority: o.Priority, Effective: o.Priority, Spreads: o.TieBreak == priority.Spread,
 	}
 	w.mu.Lock()
@@ -189,8 +192,8 @@ func IsPresent(p store.Presence, now time.Time) bool {
 func isOver(p store.Presence, now time.Time) bool { return now.Sub(p.Seen).Abs() >= presenceExpiry }
 
 // recall finds out, for workers that are new, whose place they take: of those with their names on this host, and of a
-// process that had the number of this one there. The trouble of the newest of these is theirs. Presences
-// that nobody needs any more are removed later.
+// process that had the number of this one there, once they are gone. Who renews its presence lives, whatever its number. The trouble
+// of the newest of them is theirs. Presences that nobody needs any more are removed later.
 func (c *Client) recall(workers []*WorkerLease, all []store.Presence, now time.Time) {
 	byType := map[string][]store.Presence{}
 	for _, p := range all {
@@ -201,22 +204,29 @@ func (c *Client) recall(workers []*WorkerLease, all []store.Presence, now time.T
 		if a.recalled {
 			continue
 		}
-		a.recalled = true
+		first := a.suspects == nil
+		if a.recalled = true; first {
+			a.suspects = map[string]time.Time{}
+		}
 		var newest store.Presence
 		for _, p := range byType[w.options.WorkerType] {
+			seen, suspect := a.suspects[p.ID]
 			switch {
+			case slices.Contains(a.before, p.ID), !isOver(p, now) && !w.maySucceed(p):
 			case isOver(p, now):
 				a.before = append(a.before, p.ID)
-			case w.succeeds(p):
+			case p.Phase == store.PhaseStopped, !IsPresent(p, now), sameProcess(p.ID, a.id), self.IsGone(p.PID, p.Process):
 				a.before = append(a.before, p.ID)
 				if p.Seen.After(newest.Seen) {
 					newest = p
 				}
+			case !suspect:
+				a.suspects[p.ID], a.recalled = p.Seen, false
+			case !p.Seen.After(seen):
+				a.recalled = false // It may yet be renewed.
 			}
 		}
-		if len(a.before) > 0 {
-			a.waits = true
-		}
+		a.waits = first && len(a.before) > 0
 		died := newest.ID != "" && newest.Phase != store.PhaseStopped
 		if died || newest.Failures > 0 {
 			w.post(arrival{event: machine.Remembered{
@@ -238,13 +248,13 @@ func miss(workers []*WorkerLease, all []store.Presence) {
 	}
 }
 
-// succeeds reports that the worker takes the place of one in the roster.
-func (w *WorkerLease) succeeds(p store.Presence) bool {
+// maySucceed reports that the worker takes the place of one in the roster, if that is gone.
+func (w *WorkerLease) maySucceed(p store.Presence) bool {
 	if p.Client == w.client.roster.client || p.Host != w.machine.Worker.Host {
 		return false // Workers of one name may live side by side, on several hosts above all.
 	}
 	if sameProcess(p.ID, w.attendee.id) {
 		return p.InstanceID == w.options.InstanceID
 	}
-	return p.PID == w.machine.Worker.PID || p.InstanceID == w.options.InstanceID && !isAlive(p.PID)
+	return p.PID == w.machine.Worker.PID || p.InstanceID == w.options.InstanceID
 }

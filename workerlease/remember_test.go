@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -14,6 +15,7 @@ import (
 	"github.com/slotlease/slotlease/store/memory"
 	"github.com/slotlease/slotlease/workerlease"
 	"github.com/slotlease/slotlease/workerlease/event"
+	"github.com/slotlease/slotlease/workerlease/internal/self"
 )
 
 // life starts a process of a worker that dies after a while in the hands of its code, and waits for that. It
@@ -146,27 +148,54 @@ func TestNamesakesOnOtherHostsAreNoCrashLoop(t *testing.T) {
 	})
 }
 
-// A worker takes the place of a namesake on its host that has died, and of none that lives.
+// A worker takes the place of a namesake on its host that has died, and of none that lives: replicas in containers may all be process
+// 1 of one host.
 func TestAWorkerTakesThePlaceOfTheDeadOnly(t *testing.T) {
 	host, err := os.Hostname()
 	if err != nil {
 		t.Skip("this machine has no name")
 	}
+	own := self.Process()
+	if own == "" {
+		t.Skip("this system doesn't tell processes apart")
+	}
+	space := own[:strings.LastIndexByte(own, '.')+1]
 	for name, test := range map[string]struct {
-		pid, left int
-	}{"lives": {os.Getppid(), 2}, "has died": {1 << 30, 1}, "had the same process id": {os.Getpid(), 1}} {
+		pid     int
+		process string
+		renewed bool
+		left    int
+	}{
+		"lives":                        {os.Getpid(), own, true, 2},
+		"has died":                     {1 << 30, space + "1", false, 1},
+		"had the same process id":      {os.Getpid(), space + "1", false, 1},
+		"lives in another container":   {os.Getpid(), "another.1.1", true, 2},
+		"lives, of an earlier version": {os.Getpid(), "", true, 2},
+		"had another container of the same machine": {os.Getpid(), "another.1.1", false, 1},
+	} {
 		bubble(t, name, func(t *testing.T) {
 			ledger := memory.New(memory.Options{})
 			before := store.Presence{
-				WorkerType: "job", ID: "other-1.1", Client: "1", InstanceID: "app", Host: host, PID: test.pid, Phase: store.PhaseHolder,
-				Failures: 5, Since: t0, Seen: t0, Next: t0.Add(time.Hour),
+				WorkerType: "job", ID: "other-1.1", Client: "1", InstanceID: "app", Host: host, PID: test.pid, Process: test.process, Phase: store.PhaseHolder,
+				Failures: 5, Since: t0,
 			}
-			must(t, ledger.Attend(t.Context(), []store.Presence{before}))
+			attend := func() {
+				before.Seen, before.Next = time.Now(), time.Now().Add(20*time.Second)
+				must(t, ledger.Attend(t.Context(), []store.Presence{before}))
+			}
+			attend()
 			start(t, setup{Options: named("app", 0), ledger: ledger.Handle(), roster: true})
-			at(time.Minute)
+			for range 18 {
+				time.Sleep(10 * time.Second)
+				if test.renewed {
+					attend()
+				}
+			}
 			all := present(t, ledger)
-			if own := all[0]; len(all) != test.left || own.Failures > 0 != (test.left == 1) {
-				t.Errorf("the roster has %+v, want %d presences", all, test.left)
+			for _, p := range all {
+				if remembers := p.Failures > 0; p.ID != before.ID && remembers != (test.left == 1) || len(all) != test.left {
+					t.Errorf("the roster has %+v, want %d presences", all, test.left)
+				}
 			}
 		})
 	}

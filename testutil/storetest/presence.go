@@ -23,6 +23,7 @@ func Presence(workerType, id string) store.Presence {
 		Group:      "eu",
 		Host:       "host.example",
 		PID:        4711,
+		Process:    "boot.1.2",
 		Version:    "v0.1.0",
 		Schedule:   "every 5m0s",
 		Job: &store.JobTimes{
@@ -57,7 +58,7 @@ func PresenceFields(p store.Presence) map[string]any {
 		"instanceId": p.InstanceID, "priority": int64(p.Priority), "effective": int64(p.Effective), "phase": string(p.Phase),
 	}
 	for name, v := range map[string]any{
-		"client": p.Client, "group": p.Group, "host": p.Host, "pid": int64(p.PID), "version": p.Version, "schedule": p.Schedule,
+		"client": p.Client, "group": p.Group, "host": p.Host, "pid": int64(p.PID), "process": p.Process, "version": p.Version, "schedule": p.Schedule,
 		"why": p.Why, "spreads": p.Spreads, "ineligible": p.Ineligible, "missed": p.Missed,
 		"failures": int64(p.Failures), "offset": int64(p.Offset), "uncertainty": int64(p.Uncertainty),
 		"missedFrom": p.MissedFrom, "missedUntil": p.MissedUntil, "failedIn": p.FailedIn, "stepsBackUntil": p.StepsBackUntil, "since": p.Since, "seen": p.Seen, "next": p.Next,
