@@ -50,6 +50,8 @@ const (
 	MaxSeq = 1<<53 - 2
 	// MaxMetadata is the largest Metadata, in bytes.
 	MaxMetadata = 8 << 10
+	// MaxWork is the largest Work, in bytes.
+	MaxWork = 128
 	// MaxAttempt is the largest Attempt.
 	MaxAttempt = 1_000_000
 	// maxLabel bounds InstanceID and Group, maxSchedule the schedule's text, and
@@ -116,6 +118,9 @@ type Record struct {
 	Orders string
 
 	Worker Worker
+	// Work names what the writer does, so that two jobs under one worker type are noticed: at most 128 bytes, empty if it doesn't
+	// say. It is for information, like DoneUntil.
+	Work string
 	// Metadata is free text of at most MaxMetadata bytes. In records of the kinds done, release
 	// and outcome it is an Outcome, or empty; in those of the kind outcome also a Lost.
 	Metadata string
@@ -139,14 +144,14 @@ type Worker struct {
 func (r Record) CheckEnvelope() error { return invalid(r.envelopeFaults()) }
 
 // Check returns nil if r may be written, or else all reasons against it at once:
-// those of CheckEnvelope, a Schedule or Metadata that is too long, contains NUL, or
+// those of CheckEnvelope, a Schedule, Work or Metadata that is too long, contains NUL, or
 // isn't UTF-8, an Attempt that is negative or above MaxAttempt, a Spared that is negative or above Attempt, Orders that ParseOrders refuses, a Done that ParseDone refuses,
 // and slot times, a FixedAt or a DoneUntil outside the years 1 to 9999. The error wraps ErrInvalid. Readers use
 // CheckEnvelope instead, because a lease must be obeyed whatever information comes with it.
 func (r Record) Check() error {
 	faults := r.envelopeFaults()
 	if r.Defect == "" {
-		faults = slices.Concat(faults, textFaults("schedule", r.Schedule, maxSchedule), textFaults("metadata", r.Metadata, MaxMetadata))
+		faults = slices.Concat(faults, textFaults("schedule", r.Schedule, maxSchedule), textFaults("work", r.Work, MaxWork), textFaults("metadata", r.Metadata, MaxMetadata))
 		if r.Attempt < 0 || r.Attempt > MaxAttempt {
 			faults = append(faults, fmt.Errorf("attempt %d: must be 0 … %d", r.Attempt, MaxAttempt))
 		}
@@ -169,7 +174,7 @@ func (r Record) Check() error {
 }
 
 // Cleaned returns r as a store gives it to readers: the envelope unchanged, and
-// invalid information removed. It empties a Schedule, Metadata, Attempt, Spared, Orders or Done that
+// invalid information removed. It empties a Schedule, Work, Metadata, Attempt, Spared, Orders or Done that
 // Check refuses, a Host or Version that has more than 1 KiB or isn't UTF-8, and
 // slot times, FixedAt and DoneUntil outside the years 1 to 9999. This bounds the
 // memory that a foreign record takes.
@@ -177,7 +182,7 @@ func (r Record) Cleaned() Record {
 	for _, t := range []struct {
 		text *string
 		most int
-	}{{&r.Schedule, maxSchedule}, {&r.Metadata, MaxMetadata}} {
+	}{{&r.Schedule, maxSchedule}, {&r.Work, MaxWork}, {&r.Metadata, MaxMetadata}} {
 		if textFaults("", *t.text, t.most) != nil {
 			*t.text = ""
 		}

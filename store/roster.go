@@ -69,9 +69,10 @@ type Presence struct {
 	// Process tells processes with one Host and PID apart, such as replicas in containers: on Linux by the boot, the PID
 	// namespace and when it began. At most 64 bytes; empty if a worker doesn't say.
 	Process string `json:"process,omitzero"`
-	Version    string `json:"version,omitzero"`
-	// Schedule is the worker's schedule as text.
+	Version string `json:"version,omitzero"`
+	// Schedule is the worker's schedule as text, and Work as in Record.
 	Schedule string `json:"schedule,omitzero"`
+	Work     string `json:"work,omitzero"`
 	// Job are the times of the worker's job; nil if it has none, or a version wrote it that didn't say.
 	Job *JobTimes `json:"job,omitempty"`
 	// Labels are the worker's, such as its region.
@@ -177,6 +178,7 @@ func (p *Presence) Check() error {
 		{"group", p.Group, maxLabel},
 		{"host", p.Host, maxOrigin},
 		{"process", p.Process, maxID},
+		{"work", p.Work, MaxWork},
 		{"version", p.Version, maxOrigin},
 		{"schedule", p.Schedule, maxSchedule},
 		{"phase", string(p.Phase), maxPhase},

@@ -126,7 +126,7 @@ func (w *WorkerLease) presence(now timeline.Interval) store.Presence {
 	c, o, a := w.client, &w.options, w.attendee
 	p := store.Presence{
 		WorkerType: o.WorkerType, ID: a.id, Client: c.roster.client, InstanceID: o.InstanceID, Group: o.Group,
-		Host: w.machine.Worker.Host, PID: os.Getpid(), Process: self.Process(), Version: w.machine.Worker.Version, Schedule: a.schedule, Job: a.job,
+		Host: w.machine.Worker.Host, PID: os.Getpid(), Process: self.Process(), Version: w.machine.Worker.Version, Schedule: a.schedule, Work: o.Work, Job: a.job,
 		Labels: maps.Clone(o.Labels), Priority: o.Priority, Effective: o.Priority, Spreads: o.TieBreak == priority.Spread,
 	}
 	w.mu.Lock()

@@ -92,7 +92,7 @@ func (w *WorkerLease) note(n machine.Note) {
 		e = w.aboutWorker(n)
 	case machine.Conflict, machine.Unknown, machine.Failed, machine.Cleared:
 		e = w.aboutStore(n)
-	case machine.Poison, machine.Blocked, machine.Reset, machine.Vanished, machine.Forgot, machine.Mismatch:
+	case machine.Poison, machine.Blocked, machine.Reset, machine.Vanished, machine.Forgot, machine.Mismatch, machine.OtherWork:
 		e = w.aboutLedger(n)
 	}
 	w.emit(e)
@@ -237,6 +237,10 @@ func (w *WorkerLease) aboutLedger(n machine.Note) event.Event {
 		}
 		w.report(err)
 		return event.WentBack{Worker: me, Seq: n.Record.Seq, Until: n.Until, Err: err}
+	case machine.OtherWork:
+		e := event.WorkMismatch{Worker: me, Ours: w.options.Work, Theirs: n.Record.Work, Holder: n.Record.InstanceID}
+		w.report(fmt.Errorf("%s: %s", w.options.WorkerType, e.Text()))
+		return e
 	case machine.Mismatch:
 		e := event.ScheduleMismatch{
 			Worker: me, Ours: w.options.Schedule.String(), Theirs: n.Record.Schedule, Holder: n.Record.InstanceID,

@@ -144,6 +144,11 @@ type Options struct {
 	// 366 days, and only with Job. Default: 0, the run is told to end at once.
 	DrainTimeout time.Duration
 
+	// Work names what this worker does, such as the job's binary and version: at most 128 bytes. A worker of the type that says
+	// something else competes all the same, though only one of two jobs is done then: the event WorkMismatch, status and doctor of
+	// leasectl say so. Default: empty, nothing is said.
+	Work string
+
 	// Metadata is stored with each claim, for people to read: at most 8 KiB.
 	Metadata string
 
@@ -218,7 +223,7 @@ func (o Options) machine(rules *machine.Rules) machine.Machine {
 		Once: o.Job != nil, MaxAttempts: o.job().MaxAttempts, CatchUp: machine.CatchUp(o.job().CatchUp), CatchUpFrom: o.job().CatchUpWithin, StartWithin: o.startWithin(), Finishes: o.Job != nil && o.Job.Overrun == Finish, Timeout: o.job().Timeout, LeastRetry: o.job().MinRetry, MinBackoff: o.MinBackoff, MaxBackoff: o.MaxBackoff,
 		Failover: o.FailoverWithin, Continuous: o.Continuous, NoFailback: o.NoFailback,
 		Checks: o.Eligible != nil, CheckEvery: o.EligibleEvery, CheckTimeout: o.EligibleTimeout, KeepsUnfit: o.KeepIneligible, Stall: o.ProgressWithin,
-		Retention: o.Retention, Metadata: o.Metadata,
+		Retention: o.Retention, Metadata: o.Metadata, Work: o.Work,
 		Worker: store.Worker{Host: self.Host(), PID: os.Getpid(), Version: Version()},
 	}}
 }

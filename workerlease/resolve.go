@@ -60,6 +60,7 @@ func (o Options) resolve() (Options, option.Errors) {
 	errs.Text("InstanceID", o.InstanceID, maxLabel)
 	errs.Text("Group", o.Group, maxLabel)
 	errs.Text("Metadata", o.Metadata, store.MaxMetadata)
+	errs.Text("Work", o.Work, store.MaxWork)
 	o.resolveLabels(&errs)
 	if o.Priority < priority.Highest || o.Priority > priority.Lowest {
 		errs.Is("Priority", o.Priority, "must be %d (highest) … %d", priority.Highest, priority.Lowest)

@@ -88,7 +88,7 @@ func (s *serving) observe(e event.Event) {
 // tells reports that an event is of the run that was asked for, and not of how a worker comes to it.
 func tells(e event.Event) bool {
 	switch e.(type) {
-	case event.Started, event.Lost, event.Missed, event.Skipped, event.Postponed, event.HolderChanged, event.ScheduleMismatch,
+	case event.Started, event.Lost, event.Missed, event.Skipped, event.Postponed, event.HolderChanged, event.ScheduleMismatch, event.WorkMismatch,
 		event.BecameIneligible, event.BecameEligible, event.StoreWarning, event.ClockSample:
 		return false
 	}

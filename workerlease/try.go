@@ -24,6 +24,8 @@ type NotClaimed struct {
 	Why Reason
 	// Holder is the worker that has the slot, or has done it; empty if that isn't known.
 	Holder string
+	// Work is what that worker does, as it says; empty if it doesn't.
+	Work string
 	// Until is the end of the holder's window, which it may extend, or TooSoon before which no attempt begins; else zero.
 	Until time.Time
 
@@ -268,7 +270,7 @@ func notClaimed(e event.Event) (why NotClaimed, lost bool) {
 // lostTo is why a slot that another worker has, or has done, can't be claimed.
 func lostTo(e event.Lost) NotClaimed {
 	h := e.Holder
-	n := NotClaimed{Slot: e.Slot, Why: HeldByAnother, Holder: h.InstanceID, Until: h.WindowEnd}
+	n := NotClaimed{Slot: e.Slot, Why: HeldByAnother, Holder: h.InstanceID, Work: h.Work, Until: h.WindowEnd}
 	switch {
 	case e.Done && h.SlotStart.Before(e.Slot.Start): // It is a record of the run that went on into the slot.
 		n.Why, n.Until, n.text = PassedOver, time.Time{}, fmt.Sprintf("slot %v was skipped, since %s still ran for an earlier one", e.Slot, h.InstanceID)

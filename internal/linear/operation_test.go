@@ -9,7 +9,7 @@ import (
 
 func TestRecordsThatDifferInAnyFieldAreTold(t *testing.T) {
 	r := storetest.Grant("job", 7)
-	r.Group, r.DoneUntil, r.Attempt, r.Orders, r.Done, r.Defect = "eu", r.SlotEnd, 2, "[]", "{}", "none"
+	r.Group, r.DoneUntil, r.Attempt, r.Spared, r.Work, r.Orders, r.Done, r.Defect = "eu", r.SlotEnd, 2, 1, "report", "[]", "{}", "none"
 	whole := identify(r)
 	for _, part := range []reflect.Value{reflect.ValueOf(&r).Elem(), reflect.ValueOf(&r.Worker).Elem()} {
 		for i := range part.NumField() {

@@ -40,7 +40,7 @@ func TestAppendSendsTheItemInItsPartition(t *testing.T) {
 			want[name] = v
 		}
 	}
-	for _, empty := range []string{"orders", "done", "spared"} {
+	for _, empty := range []string{"orders", "done", "spared", "work"} {
 		delete(want, empty) // there is none
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -52,7 +52,7 @@ func encode(r store.Record) bson.D {
 			}},
 			{Key: document.Metadata, Value: r.Metadata},
 		},
-		date(document.DoneUntil, r.DoneUntil), given(document.Attempt, int64(r.Attempt)), given(document.Spared, int64(r.Spared)), given(document.Orders, r.Orders), given(document.Done, r.Done),
+		date(document.DoneUntil, r.DoneUntil), given(document.Attempt, int64(r.Attempt)), given(document.Spared, int64(r.Spared)), given(document.Work, r.Work), given(document.Orders, r.Orders), given(document.Done, r.Done),
 	)
 }
 

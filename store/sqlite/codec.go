@@ -41,8 +41,8 @@ var columns = []struct {
 // columnsOfSchema1 is how many of the columns a file of schema 1 has.
 const columnsOfSchema1 = 17
 
-// document is the column worker, as JSON. It has the orders of operators, the newest done slot and the attempts that are
-// spared, too: columns for them would take a new schema, which older programs refuse, and workers of two
+// document is the column worker, as JSON. It has the orders of operators, the newest done slot, the attempts that are
+// spared and what the worker does, too: columns for them would take a new schema, which older programs refuse, and workers of two
 // versions share the file while one machine is upgraded. Those ignore what they don't know in a
 // document.
 type document struct {
@@ -52,6 +52,7 @@ type document struct {
 	Orders  any    `json:"orders,omitempty"` // a text, unless another program has written it
 	Done    any    `json:"done,omitempty"`   // a text likewise
 	Spared  any    `json:"spared,omitempty"` // a whole number likewise
+	Work    any    `json:"work,omitempty"`   // a text likewise
 }
 
 // encode gives the values of a record's columns. Times are Unix times in ms,
@@ -66,6 +67,9 @@ func encode(r store.Record) ([]any, error) {
 	}
 	if r.Spared != 0 {
 		doc.Spared = r.Spared
+	}
+	if r.Work != "" {
+		doc.Work = r.Work
 	}
 	var worker strings.Builder
 	e := json.NewEncoder(&worker)
@@ -113,7 +117,7 @@ func decode(row []any) store.Record {
 	r.Token = d.integer(need)
 	r.Schedule = d.text(information)
 	r.FixedAt, r.ReadAt = d.time(information), d.time(optional)
-	r.Worker, r.Orders, r.Done, r.Spared = d.worker()
+	d.worker(&r)
 	r.Metadata = d.text(information)
 	r.DoneUntil = d.time(information)
 	// A value out of bounds must stay so where an int has 32 bits.
@@ -203,16 +207,17 @@ func (d *decoder) time(as demand) time.Time {
 }
 
 // worker reads the one column that holds a document.
-func (d *decoder) worker() (w store.Worker, orders, done string, spared int) {
+func (d *decoder) worker(r *store.Record) {
 	text, _ := d.next(information).(string)
 	var doc document
 	if err := json.Unmarshal([]byte(text), &doc); err != nil {
-		return store.Worker{}, "", "", 0
+		return
 	}
-	orders, _ = doc.Orders.(string)
-	done, _ = doc.Done.(string)
+	r.Worker = store.Worker{Host: doc.Host, PID: doc.PID, Version: doc.Version}
+	r.Orders, _ = doc.Orders.(string)
+	r.Done, _ = doc.Done.(string)
+	r.Work, _ = doc.Work.(string)
 	if n, _ := doc.Spared.(float64); n == math.Trunc(n) {
-		spared = int(min(max(n, -1), store.MaxAttempt+1))
+		r.Spared = int(min(max(n, -1), store.MaxAttempt+1))
 	}
-	return store.Worker{Host: doc.Host, PID: doc.PID, Version: doc.Version}, orders, done, spared
 }

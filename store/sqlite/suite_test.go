@@ -128,7 +128,7 @@ func plant(t testing.TB, path, workerType string, seq int64, fields map[string]a
 	db := raw(t, path)
 	row := map[string]any{"workerType": workerType, "seq": seq}
 	maps.Copy(row, fields)
-	for name, empty := range map[string]any{"orders": "", "spared": int64(0)} { // They have no column of their own.
+	for name, empty := range map[string]any{"orders": "", "spared": int64(0), "work": ""} { // They have no column of their own.
 		value, has := row[name]
 		if delete(row, name); !has {
 			continue

@@ -37,6 +37,7 @@ type stored struct {
 	FixedAt   string `json:"fixedAt,omitempty"`
 	ReadAt    string `json:"readAt,omitempty"`
 	Worker    worker `json:"worker"`
+	Work      string `json:"work,omitempty"`
 	Metadata  string `json:"metadata"`
 	DoneUntil string `json:"doneUntil,omitempty"`
 	Attempt   int    `json:"attempt,omitempty"`
@@ -80,6 +81,7 @@ func Encode(r store.Record) ([]byte, error) {
 		FixedAt:     at(r.FixedAt),
 		ReadAt:      at(r.ReadAt),
 		Worker:      worker{Host: r.Worker.Host, PID: r.Worker.PID, Version: r.Worker.Version},
+		Work:        r.Work,
 		Metadata:    r.Metadata,
 		DoneUntil:   at(r.DoneUntil),
 		Attempt:     r.Attempt,

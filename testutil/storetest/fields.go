@@ -41,6 +41,7 @@ func Fields(r store.Record) map[string]any {
 		"doneUntil":   at(r.DoneUntil),
 		"attempt":     int64(r.Attempt),
 		"spared":      int64(r.Spared),
+		"work":        r.Work,
 		"orders":      r.Orders,
 		"done":        r.Done,
 		"worker": map[string]any{
@@ -84,6 +85,7 @@ func Decode(workerType string, seq int64, fields map[string]any) store.Record {
 	r.Metadata, _ = fields["metadata"].(string)
 	r.Orders, _ = fields["orders"].(string)
 	r.Done, _ = fields["done"].(string)
+	r.Work, _ = fields["work"].(string)
 	priority, _ := fields["priority"].(int64)
 	r.Priority = int(priority)
 	attempt, _ := fields["attempt"].(int64)

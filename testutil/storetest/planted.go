@@ -122,6 +122,7 @@ var documentCases = []testCase{
 			{"attempt", int64(store.MaxAttempt + 1), notCounted},
 			{"attempt", int64(1<<32 + 5), notCounted},
 			{"spared", int64(-1), notSpared},
+			{"work", strings.Repeat("w", store.MaxWork+1), func(r *store.Record) { r.Work = "" }},
 			{"spared", int64(1<<32 + 1), notSpared},
 			{"worker", worker(huge, huge), nil},
 			{"worker", worker("h", huge), nil},

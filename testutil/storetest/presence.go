@@ -26,6 +26,7 @@ func Presence(workerType, id string) store.Presence {
 		Process:    "boot.1.2",
 		Version:    "v0.1.0",
 		Schedule:   "every 5m0s",
+		Work:       "report.sh 1f2e3d4c",
 		Job: &store.JobTimes{
 			StartWithin: 75 * time.Second, Overrun: "finish", Timeout: time.Hour, CatchUp: "newest", CatchUpWithin: 366 * 24 * time.Hour,
 		},
@@ -58,7 +59,7 @@ func PresenceFields(p store.Presence) map[string]any {
 		"instanceId": p.InstanceID, "priority": int64(p.Priority), "effective": int64(p.Effective), "phase": string(p.Phase),
 	}
 	for name, v := range map[string]any{
-		"client": p.Client, "group": p.Group, "host": p.Host, "pid": int64(p.PID), "process": p.Process, "version": p.Version, "schedule": p.Schedule,
+		"client": p.Client, "group": p.Group, "host": p.Host, "pid": int64(p.PID), "process": p.Process, "work": p.Work, "version": p.Version, "schedule": p.Schedule,
 		"why": p.Why, "spreads": p.Spreads, "ineligible": p.Ineligible, "missed": p.Missed,
 		"failures": int64(p.Failures), "offset": int64(p.Offset), "uncertainty": int64(p.Uncertainty),
 		"missedFrom": p.MissedFrom, "missedUntil": p.MissedUntil, "failedIn": p.FailedIn, "stepsBackUntil": p.StepsBackUntil, "since": p.Since, "seen": p.Seen, "next": p.Next,

@@ -66,7 +66,7 @@ func same(name string, f func(r *store.Record)) testCase {
 }
 
 var roundTripCases = []testCase{
-	same("every field comes back, with a group", func(r *store.Record) { r.Group, r.Spared = "eu-west", r.Attempt }),
+	same("every field comes back, with a group", func(r *store.Record) { r.Group, r.Spared, r.Work = "eu-west", r.Attempt, "report.sh 1f2e3d4c" }),
 	same("every field comes back, without a group", func(*store.Record) {}),
 	same("optional fields come back empty", func(r *store.Record) {
 		r.Group, r.Schedule, r.Metadata, r.Worker, r.Priority = "", "", "", store.Worker{}, 0

@@ -94,6 +94,13 @@ type (
 		// TheirSlot is the one that shows it, and OurSlot this worker's at its start.
 		OurSlot, TheirSlot slots.Slot
 	}
+	// WorkMismatch: another worker of the type, Holder, does something else, as both say (Options.Work): only one of two jobs is
+	// done in a slot. It comes once for each such work.
+	WorkMismatch struct {
+		Worker
+		Ours, Theirs string
+		Holder       string
+	}
 )
 
 // Text is one line for a person: whose slots differ, and why.
@@ -103,6 +110,11 @@ func (e ScheduleMismatch) Text() string {
 	}
 	return fmt.Sprintf("slots differ, although the schedule is the same, %q: %q has %v, and we have %v; "+
 		"give all machines the same release of the tz database", e.Ours, e.Holder, e.TheirSlot, e.OurSlot)
+}
+
+// Text is one line for a person.
+func (e WorkMismatch) Text() string {
+	return fmt.Sprintf("%q has slots of this worker type for another command: %s, and ours is %s; give each a worker type of its own, or one of them is never run", e.Holder, e.Theirs, e.Ours)
 }
 
 // How they are logged.
@@ -141,6 +153,10 @@ func (e Vanished) line() line {
 
 func (e WentBack) line() line {
 	return line{slog.LevelError, "store went back", attrs{{"seq", e.Seq}, {"until", store.Format(e.Until)}, {"error", e.Err}}}
+}
+
+func (e WorkMismatch) line() line {
+	return line{slog.LevelWarn, "work mismatch", attrs{{"ours", e.Ours}, {"theirs", e.Theirs}, {"holder", e.Holder}}}
 }
 
 func (e ScheduleMismatch) line() line {

@@ -81,6 +81,7 @@ func TestEveryEventIsLogged(t *testing.T) {
 		{event.WentBack{Worker: me, Err: why}, zap.ErrorLevel, "store went back", []string{"seq", "until", "error"}},
 		{event.Vanished{Worker: me, Err: why}, zap.ErrorLevel, "record vanished", []string{"seq", "error"}},
 		{event.ScheduleMismatch{Worker: me}, zap.WarnLevel, "schedule mismatch", []string{"ours", "theirs", "holder", "ourSlot", "theirSlot"}},
+		{event.WorkMismatch{Worker: me}, zap.WarnLevel, "work mismatch", []string{"ours", "theirs", "holder"}},
 		{strange{me}, zap.DebugLevel, "event", nil},
 	}
 	operations, err := os.ReadFile(filepath.Join("..", "..", "docs", "metrics.md"))

@@ -3,10 +3,14 @@ package app
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -48,6 +52,7 @@ func (a *app) runCommand() *cobra.Command {
 // until a signal ends it or, with --once, the command has ended.
 func (a *app) run(c *cobra.Command, f *runFlags, args []string) error {
 	t := a.target(c)
+	f.options.Work = workOf(args)
 	timing := a.runTiming(f, c.Flags())
 	targets := a.targets(c.Context(), f.onEvents)
 	a.checkOutput(f.output)
@@ -92,6 +97,16 @@ func (a *app) run(c *cobra.Command, f *runFlags, args []string) error {
 	}
 	unfit, err := a.lease(ctx, f, ledger, timing, command, began)
 	return a.ended(ctx, f, t, ledger, unfit, err)
+}
+
+// workOf names a command for other workers: by its file, and by a hash that shows no argument.
+func workOf(args []string) string {
+	if len(args) == 0 {
+		return ""
+	}
+	name := strings.ToValidUTF8(filepath.Base(args[0]), "")
+	sum := sha256.Sum256([]byte(strings.Join(args, "\x00")))
+	return fmt.Sprintf("%s %x", display.Clip(display.Line(name), 64), sum[:4])
 }
 
 // openToLease opens the ledger of a store. Without one all is over: by the error, or because ctx has ended.

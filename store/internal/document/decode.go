@@ -69,6 +69,7 @@ func inform(r *store.Record, d Source) {
 	r.Attempt = int(min(max(d.Whole(Attempt), -1), store.MaxAttempt+1))
 	r.Spared = int(min(max(d.Whole(Spared), -1), store.MaxAttempt+1))
 	r.Schedule, r.Metadata = d.Text(Schedule, false, math.MaxInt), d.Text(Metadata, false, math.MaxInt)
+	r.Work = d.Text(Work, false, math.MaxInt)
 	r.Orders, r.Done = d.Text(Orders, false, math.MaxInt), d.Text(Done, false, math.MaxInt)
 	if w := d.Part(Worker); w != nil {
 		r.Worker.Host, r.Worker.Version = w.Text("host", false, math.MaxInt), w.Text("version", false, math.MaxInt)

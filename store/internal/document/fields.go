@@ -22,6 +22,7 @@ const (
 	FixedAt     = "fixedAt"
 	ReadAt      = "readAt"
 	Worker      = "worker"
+	Work        = "work"
 	Metadata    = "metadata"
 	DoneUntil   = "doneUntil"
 	Attempt     = "attempt"
@@ -36,6 +37,6 @@ func Fields() []string {
 	return []string{
 		WorkerType, Seq, Kind, InstanceID, Group, Claim, Priority,
 		SlotStart, SlotEnd, WindowStart, WindowEnd, Token, Schedule, FixedAt,
-		ReadAt, Worker, Metadata, DoneUntil, Attempt, Spared, Orders, Done,
+		ReadAt, Worker, Work, Metadata, DoneUntil, Attempt, Spared, Orders, Done,
 	}
 }

@@ -46,6 +46,7 @@ type Config struct {
 	Follows      bool    // the store compares the record below the one that is appended
 	Worker       store.Worker
 	Metadata     string
+	Work         string
 }
 
 // lead is how long before a slot's boundary its claims open.

@@ -300,6 +300,7 @@ const (
 	Poison
 	Reset
 	Mismatch
+	OtherWork
 	Vanished
 	Extended
 	SlotDone
@@ -322,7 +323,7 @@ func (w What) String() string {
 	}
 	return [...]string{
 		"claimed", "joined", "lost", "allocated", "expired", "missed", "released", "overrun",
-		"conflict", "unknown", "failed", "trimmed", "poison", "reset", "mismatch", "vanished", "extended",
+		"conflict", "unknown", "failed", "trimmed", "poison", "reset", "mismatch", "other work", "vanished", "extended",
 		"done", "exhausted", "postponed", "resting", "blocked", "ineligible", "eligible", "stepped back", "forgot", "skipped", "worker died",
 	}[w-1]
 }

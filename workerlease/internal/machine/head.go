@@ -187,6 +187,17 @@ func (x *step) compareSlots(head store.Record, below []store.Record) {
 	}
 }
 
+// compareWork reports that the worker of the newest term does something else than this one, once for each. Notes are of whoever wrote
+// them.
+func (x *step) compareWork(head store.Record) {
+	v, own := &x.s.View, x.m.Work
+	if own == "" || head.Work == "" || head.Work == own || head.Work == v.OtherWork || head.Kind == store.KindOutcome {
+		return
+	}
+	v.OtherWork = head.Work
+	x.note(Note{What: OtherWork, Record: head})
+}
+
 // confirm takes a grant that is known to be one's own, or one's group's.
 func (x *step) confirm(r store.Record, own bool) {
 	s := x.s

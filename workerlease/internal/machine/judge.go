@@ -33,6 +33,7 @@ func (x *step) judge(head store.Record, below []store.Record) {
 	x.saidBefore(head, below)
 	x.unattended(head)
 	x.compareSlots(head, below)
+	x.compareWork(head)
 	x.lookBlocked(head)
 	if x.closeSlot(head) {
 		return // What has ended is recorded before anything else.

@@ -19,7 +19,7 @@ func (f facts) stamped(k store.Kind, seq int64) store.Record {
 		Schedule: f.m.Schedule.String(),
 		FixedAt:  f.at.Now.Earliest.Truncate(time.Millisecond), ReadAt: v.ReadAt,
 		DoneUntil: v.Carried.DoneUntil, Done: v.Carried.Done.String(), Attempt: v.Carried.Attempt, Spared: v.Carried.Spared, Orders: f.orders(),
-		Worker: f.m.Worker,
+		Worker: f.m.Worker, Work: f.m.Work,
 	}
 }
 

@@ -111,7 +111,7 @@ func (s *script) note(n machine.Note) string {
 		text += ", up to " + at(n.Until)
 	}
 	switch n.What {
-	case machine.Lost, machine.Mismatch:
+	case machine.Lost, machine.Mismatch, machine.OtherWork:
 		text += fmt.Sprintf(" to %s, seq %d", n.Record.InstanceID, n.Record.Seq)
 	case machine.Failed:
 		text += " " + n.Op.String()

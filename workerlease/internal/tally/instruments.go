@@ -66,7 +66,7 @@ var (
 	resets       = counter("ledger.resets", "{record}", "Such records that were superseded.")
 	wentBack     = counter("store.went_back", "{worker}", "How often workers noticed that the store may have lost records.")
 	blocks       = counter("ledger.blocked", "{record}", "Records that leave nothing to claim for more than a day.")
-	mismatches   = counter("schedule.mismatches", "{record}", "Workers seen that have other slots.")
+	mismatches   = counter("schedule.mismatches", "{record}", "Workers seen that have other slots, or do something else.")
 	rosterFailed = counter("roster.failures", "{failure}", "Failures of the roster. Each client reports one.")
 	watchFailed  = counter("watch.failures", "{failure}", "Failures of hints. Each client reports one.")
 	jumps        = counterBy("reason", []string{

@@ -112,7 +112,7 @@ func (t *Tally) observeStore(s *series, e event.Event) {
 		s.add(wentBack, 1)
 	case event.Blocked:
 		s.add(blocks, 1)
-	case event.ScheduleMismatch:
+	case event.ScheduleMismatch, event.WorkMismatch:
 		s.add(mismatches, 1)
 	case event.RosterFailed:
 		s.add(rosterFailed, 1)

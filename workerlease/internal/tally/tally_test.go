@@ -100,6 +100,7 @@ func TestEachEventIsCounted(t *testing.T) {
 		{event.WentBack{Worker: me, Err: why}, one("store_went_back_total")},
 		{event.Blocked{Worker: me}, one("ledger_blocked_total")},
 		{event.ScheduleMismatch{Worker: me}, one("schedule_mismatches_total")},
+		{event.WorkMismatch{Worker: me}, one("schedule_mismatches_total")},
 		{event.RosterFailed{Worker: me, Err: why}, one("roster_failures_total")},
 		{event.WatchFailed{Worker: me, Err: why}, one("watch_failures_total")},
 		{event.ClockJump{Worker: me, Verdict: event.ClockInQuestion}, one("clock_jumps_total/in_question")},

@@ -268,6 +268,11 @@ func TestWorkersThatAreMissingOrHaveAWrongClockAreNamed(t *testing.T) {
 	stopped := worker("gone", false, 0)
 	stopped.Phase = store.PhaseStopped
 	ledgers := []ledger{of("export"), of("unknown")}
+	does := func(work, name string) workerlease.Candidate {
+		w := worker(name, true, 0)
+		w.Work = work
+		return w
+	}
 	waiting := worker("a", true, 0)
 	waiting.Missed = "nobody had it: store went back"
 	for name, c := range map[string]struct {
@@ -288,6 +293,8 @@ func TestWorkersThatAreMissingOrHaveAWrongClockAreNamed(t *testing.T) {
 		"a store that went back": {workers: []workerlease.Candidate{waiting, worker("b", true, 0)}, level: store.LevelWarn, says: "they claimed nothing for that: a on h1 of export → find out whether the store was flushed", clock: store.LevelOK},
 		"a list that lacks some": {workers: []workerlease.Candidate{worker("a", true, 0)}, unlisted: errors.New("roster:mail is no hash"), level: store.LevelWarn, says: "roster:mail is no hash → until that is done, nothing is known", clock: store.LevelOK},
 		"a list that lacks all":  {unlisted: errors.New("roster:mail is no hash"), level: store.LevelWarn, says: "roster:mail is no hash", clock: store.LevelSkip},
+		"two commands":           {workers: []workerlease.Candidate{does("bill 12ab", "a"), does("", "b"), does("backup 34cd", "c")}, level: store.LevelWarn, says: "workers of export run another command than others: bill 12ab by a; backup 34cd by c → give each command a worker type of its own", clock: store.LevelOK},
+		"one command":            {workers: []workerlease.Candidate{does("bill 12ab", "a"), does("bill 12ab", "b")}, level: store.LevelOK, clock: store.LevelOK},
 		"nobody left":            {workers: []workerlease.Candidate{worker("a", false, 0)}, level: store.LevelWarn, says: "nobody of the roster is left for export → start a worker, or see whether those that were there reach the store", clock: store.LevelOK},
 		"a wrong clock":          {workers: []workerlease.Candidate{worker("a", true, -3*time.Second), worker("b", true, 0)}, level: store.LevelOK, clock: store.LevelWarn, clocks: "that of a on h1 is 3s behind store time (±5ms) → set these machines' clocks"},
 		"an empty roster":        {level: store.LevelSkip, says: "nobody is in the roster", clock: store.LevelSkip},

@@ -3,6 +3,7 @@ package doctor
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -49,6 +50,17 @@ func judgeWorkers(all []workerlease.Candidate, unlisted error, ledgers []ledger,
 				remedy = seeWorkers + "; leasectl release --force ends the lease of one that died"
 			}
 			gone = append(gone, text)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(present)) {
+		var there []store.Presence
+		for _, w := range all {
+			if w.WorkerType == name && w.Present && w.Phase != store.PhaseStopped {
+				there = append(there, w.Presence)
+			}
+		}
+		if works := inspect.WorksOf(there); len(works) > 1 {
+			return warn(checkWorkers, "give each command a worker type of its own, or only one of them is run in each slot", "workers of %s run another command than others: %s", name, some(works))
 		}
 	}
 	deserted := desertedOf(all, ledgers, present)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/display"
 	"github.com/slotlease/slotlease/store"
 )
 
@@ -70,6 +71,18 @@ func jobsOf(there []store.Presence) (texts []string) {
 	return texts
 }
 
+// WorksOf is what workers that are there do, if they say so and differ: each with one that says so.
+func WorksOf(there []store.Presence) (works []string) {
+	var seen []string
+	for _, p := range there {
+		if p.Work != "" && !slices.Contains(seen, p.Work) {
+			seen = append(seen, p.Work)
+			works = append(works, display.Line(p.Work)+" by "+display.Line(p.InstanceID))
+		}
+	}
+	return works
+}
+
 // jobOf are the times of the job by the workers that are there; nil if none says.
 func jobOf(there []store.Presence) *store.JobTimes {
 	for _, p := range there {
@@ -82,6 +95,9 @@ func jobOf(there []store.Presence) *store.JobTimes {
 
 // compareJobs finds that the workers that are there have different times of the job.
 func (t *typeStatus) compareJobs(there []store.Presence) {
+	if works := WorksOf(there); len(works) > 1 {
+		t.warn("commands differ: %s; give each a worker type of its own", strings.Join(works, " | "))
+	}
 	if texts := jobsOf(there); len(texts) > 1 {
 		t.warn("jobs differ: %s", strings.Join(texts, " | "))
 	}

@@ -15,18 +15,27 @@ import (
 // why is a verdict in a sentence or two.
 func (a answer) why(v explain.Verdict) string {
 	text := a.reason(v)
+	if t := a.newest(); t != nil && v.Presence.Work != "" && t.Record.Work != "" && t.Record.Work != v.Presence.Work {
+		text += fmt.Sprintf(" It is there for another command (%s, that of %s is %s): give each a worker type of its own.", v.Presence.Work, holderOf(*t), t.Record.Work)
+	}
 	if v.InRoster && !v.Certain && v.Reason != explain.Unknown {
 		text = "Probably: " + text + fmt.Sprintf(" That is by what it said at %s.", a.second(v.Presence.Seen))
 	}
 	return text
 }
 
-// winner names the worker to which the others lost, with its priority.
-func (a answer) winner() (name string, priority int) {
+// newest is the term of the slot, or the newest of the type.
+func (a answer) newest() *history.Entry {
 	e := a.Holder
 	if (e == nil || e.Slot != a.Slot) && len(a.Terms) > 0 {
 		e = &a.Terms[0]
 	}
+	return e
+}
+
+// winner names the worker to which the others lost, with its priority.
+func (a answer) winner() (name string, priority int) {
+	e := a.newest()
 	if e == nil {
 		return "nobody", 0
 	}

@@ -49,7 +49,8 @@ type Log struct {
 	*process
 
 	worker event.Worker
-	named  bool // its lines name the worker type: there are others
+	named  bool   // its lines name the worker type: there are others
+	work   string // what it does, as others are told
 
 	// By mu of the process.
 	ahead ahead
@@ -204,7 +205,7 @@ func (l *Log) Failed(operation string, err error) {
 // Began logs which worker begins to lease. tells says that a failure of its command is reported as that of a task.
 func (l *Log) Began(o workerlease.Options, tells bool) {
 	l.mu.Lock()
-	l.tells = tells
+	l.tells, l.work = tells, o.Work
 	l.expect(o)
 	l.mu.Unlock()
 	fields := []zap.Field{zap.Int("priority", o.Priority), zap.Stringer("schedule", o.Schedule)}

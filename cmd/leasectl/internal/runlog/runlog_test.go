@@ -36,7 +36,7 @@ func happen(j *Log) {
 	down := errors.New("dial mongodb://user:c4n4ry@host: refused")
 	j.Began(workerlease.Options{WorkerType: "t", InstanceID: "a", Group: "north", Schedule: slots.Must(slots.Every(5 * time.Minute))}, false)
 	j.Began(workerlease.Options{WorkerType: "t", InstanceID: "a", FailoverWithin: 20 * time.Second, Continuous: true, NoFailback: true, Schedule: slots.Must(slots.Every(5 * time.Minute))}, false)
-	j.Began(workerlease.Options{WorkerType: "t", InstanceID: "a", FailoverWithin: time.Minute, WaitForBoundary: true, Job: &workerlease.Job{StartWithin: time.Minute, Timeout: 3 * time.Hour, Overrun: workerlease.Stop, CatchUp: workerlease.CatchUpAll, CatchUpWithin: 24 * time.Hour, MaxAttempts: 3}, Schedule: slots.Must(slots.Every(5 * time.Minute))}, true)
+	j.Began(workerlease.Options{WorkerType: "t", InstanceID: "a", FailoverWithin: time.Minute, WaitForBoundary: true, Job: &workerlease.Job{StartWithin: time.Minute, Timeout: 3 * time.Hour, Overrun: workerlease.Stop, CatchUp: workerlease.CatchUpAll, CatchUpWithin: 24 * time.Hour, MaxAttempts: 3}, Work: "backup.sh 34cd", Schedule: slots.Must(slots.Every(5 * time.Minute))}, true)
 	sample := event.ClockSample{Worker: worker, StoreTime: noon, Uncertainty: time.Millisecond, RoundTrip: 2 * time.Millisecond}
 	noted := sample
 	noted.Note = "no clock can be asked for of b"
@@ -89,6 +89,7 @@ func happen(j *Log) {
 	for _, why := range []workerlease.Reason{workerlease.AlreadyDone, workerlease.HeldByAnother, workerlease.TooSoon, workerlease.PassedOver, workerlease.UsedUp} {
 		j.Unclaimed(&workerlease.NotClaimed{Slot: slot, Why: why, Holder: "b", Until: slot.Start.Add(time.Minute)})
 	}
+	j.Unclaimed(&workerlease.NotClaimed{Slot: slot, Why: workerlease.HeldByAnother, Holder: "b", Work: "bill.sh 12ab"})
 	j.Trouble("stop", errors.New("pipe\nis\x1b broken"))
 	for _, e := range []event.Event{
 		event.Expired{Worker: worker, Lease: seen, Why: workerlease.WindowEnded},

@@ -171,6 +171,8 @@ func (l *Log) ofLedger(e event.Event) string {
 		return fmt.Sprintf("record %d: reset: %s", e.Seq, e.Reason)
 	case event.ScheduleMismatch:
 		return e.Text()
+	case event.WorkMismatch:
+		return e.Text()
 	case event.RosterFailed:
 		return fmt.Sprintf("the roster can't be kept, on which no lease depends: %v", e.Err)
 	case event.Ranked:

@@ -1,0 +1,54 @@
+package workerlease_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/slotlease/slotlease/store/memory"
+	"github.com/slotlease/slotlease/workerlease"
+	"github.com/slotlease/slotlease/workerlease/event"
+)
+
+// Two jobs share a worker type by mistake: one of them is never done. Whoever says what it does hears of that, once.
+func TestWorkersThatDoSomethingElseAreTold(t *testing.T) {
+	for name, c := range map[string]struct {
+		ours, theirs string
+		told         int
+	}{
+		"they say different things": {"backup.sh 34cd", "bill.sh 12ab", 1},
+		"they say the same":         {"bill.sh 12ab", "bill.sh 12ab", 0},
+		"one says nothing":          {"backup.sh 34cd", "", 0},
+		"the other says nothing":    {"", "bill.sh 12ab", 0},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			ledger := memory.New(memory.Options{})
+			j := &job{each: time.Second}
+			theirs, ours := perSlot("theirs", 0), perSlot("ours", 1)
+			theirs.Work, ours.Work = c.theirs, c.ours
+			runs(t, ledger.Handle(), theirs, j.run)
+			b := runs(t, ledger.Handle(), ours, j.run)
+			at(21 * time.Minute)
+			told := observed[event.WorkMismatch](b.worker)
+			if len(told) != c.told {
+				t.Fatalf("WorkMismatch = %+v, want %d", told, c.told)
+			}
+			for _, e := range told {
+				if e.Ours != c.ours || e.Theirs != c.theirs || e.Holder != "theirs" || !strings.Contains(e.Text(), "for another command") {
+					t.Errorf("WorkMismatch = %+v: %s", e, e.Text())
+				}
+			}
+		})
+	}
+	bubble(t, "who claims at once hears who has it, and for what", func(t *testing.T) {
+		ledger := memory.New(memory.Options{})
+		theirs := perSlot("theirs", 0)
+		theirs.Work = "bill.sh 12ab"
+		claimed(t, ledger.Handle(), theirs)
+		_, err := attempt(t, ledger.Handle(), perSlot("ours", 0))
+		if n, ok := errors.AsType[*workerlease.NotClaimed](err); !ok || n.Why != workerlease.HeldByAnother || n.Work != theirs.Work {
+			t.Errorf("TryClaim = %+v, want that it is held for %q", n, theirs.Work)
+		}
+	})
+}
