@@ -100,6 +100,38 @@ func TestUnitsRestartWhatARestartMayMend(t *testing.T) {
 	}
 }
 
+// What a boot brings late, such as a directory or a table, ends leasectl at once: by systemd's defaults it is given up within a second.
+func TestUnitsThatAreShownOutliveABoot(t *testing.T) {
+	for _, name := range units {
+		text := read(t, filepath.Join("systemd", name))
+		_, text, _ = strings.Cut(text, "\n[Unit]\n") // The head shows drop-ins.
+		of, service, _ := strings.Cut(text, "\n[Service]\n")
+		wait, err := time.ParseDuration(unit(t, name)["RestartSec"])
+		if err != nil || wait < time.Second || !strings.Contains(service, "\nRestartSec=") || !strings.Contains(of+"\n", "\nStartLimitIntervalSec=0\n") {
+			t.Errorf("%s has RestartSec=%v (%v), and of [Unit]\n%s\nwant some seconds, and StartLimitIntervalSec=0 in [Unit]", name, wait, err, of)
+		}
+	}
+	// Whoever writes one from a document gets all of it, too.
+	shown := 0
+	err := filepath.WalkDir("../..", func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !slices.Contains([]string{".md", ".txt", ".service"}, filepath.Ext(path)) || strings.Contains(path, "testdata") {
+			return err
+		}
+		text := read(t, path)
+		if !strings.Contains(text, "Restart=") {
+			return nil
+		}
+		shown++
+		if !strings.Contains(text, "RestartSec=") || !strings.Contains(text, "StartLimitIntervalSec=0") {
+			t.Errorf("%s shows Restart= without RestartSec= and StartLimitIntervalSec=0", path)
+		}
+		return nil
+	})
+	if err != nil || shown < len(units)+1 {
+		t.Errorf("%d units are shown, %v: want those of the package, and docs/leasectl.md", shown, err)
+	}
+}
+
 // Who has only the package has all that the heads of the units name.
 func TestThePackageHasWhatTheUnitsName(t *testing.T) {
 	released := read(t, "../../.goreleaser.yaml")
