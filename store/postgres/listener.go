@@ -6,6 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgconn/ctxwatch"
 
 	"github.com/slotlease/slotlease/store/internal/sqldb"
 )
@@ -49,6 +50,10 @@ func (l *Ledger) listenBeside(ctx context.Context) error {
 	own := &config.Config
 	own.ConnectTimeout = cmp.Or(own.ConnectTimeout, l.address.ConnectTimeout)
 	own.OnNotification = l.notified
+	// The pool's own handler may ask the server to end what is under way, and hit what comes next.
+	own.BuildContextWatcherHandler = func(c *pgconn.PgConn) ctxwatch.Handler {
+		return &pgconn.DeadlineContextWatcherHandler{Conn: c.Conn()}
+	}
 	theirs := own.ValidateConnect
 	own.ValidateConnect = func(ctx context.Context, c *pgconn.PgConn) error {
 		if theirs != nil {
@@ -74,11 +79,7 @@ func (l *Ledger) listenBeside(ctx context.Context) error {
 	if err := l.beginToListen(ctx, c); err != nil {
 		return err
 	}
-	for {
-		if err := c.WaitForNotification(ctx); err != nil {
-			return err
-		}
-	}
+	return l.hear(ctx, c)
 }
 
 // poolsConfig is how the application's pool connects now. Of a DB a connection that it lends tells, which is given back at once.

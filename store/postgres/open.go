@@ -87,7 +87,7 @@ func init() {
 // Open checks the options and makes a ledger of them. It reports everything that is wrong with them at once. It
 // waits for no connection: a server that can't be reached shows in the operations, and they work once it can.
 func Open(_ context.Context, o Options) (*Ledger, error) {
-	l := &Ledger{name: rand.Text(), inserts: map[[2]bool]string{}, often: map[string]bool{}}
+	l := &Ledger{name: rand.Text(), inserts: map[[2]bool]string{}, often: map[string]bool{}, askAfter: askAfter}
 	lent := o.Pool != nil || o.DB != nil
 	var faults []error
 	if !lent {

@@ -53,6 +53,7 @@ type Ledger struct {
 	waitTime  time.Duration
 	narrowing *clock.Timer
 	watches   watches
+	askAfter  time.Duration // the constant, but in tests
 }
 
 var (

@@ -16,8 +16,12 @@ import (
 
 var _ store.Watcher = (*Ledger)(nil)
 
-// listenPatience bounds how long a connection takes to begin to listen, and with it what waits for that.
-const listenPatience = time.Second
+const (
+	// listenPatience bounds how long a connection takes to begin to listen, and with it what waits for that.
+	listenPatience = time.Second
+	// askAfter is how long a listener hears nothing before it asks whether the server is there.
+	askAfter = 30 * time.Second
+)
 
 // watches are those that are under way.
 type watches struct {
@@ -35,7 +39,8 @@ type watch struct {
 
 // Watch calls changed with the worker type of each record that may free a lease, when it is committed: by LISTEN, on
 // the connection of the statements, which stays open, and is listened to while it is idle; beside a pool of the application's, on
-// one that all watches share. It ends with an error when that connection does, as in a failover. Behind a pooler, which may give the connection's process to another client, the error
+// one that all watches share. It ends with an error when that connection does, as in a failover,
+// or when the server doesn't answer on it in time, which it is asked to every 30 s. Behind a pooler, which may give the connection's process to another client, the error
 // matches errors.ErrUnsupported.
 func (l *Ledger) Watch(ctx context.Context, changed func(workerType string)) error {
 	err := fault.Ended(ctx)
@@ -191,8 +196,21 @@ func (c *conn) takeIn(ctx context.Context) error {
 		}
 		c.listening = true
 	}
+	return c.of.hear(ctx, own)
+}
+
+// hear takes in notifications until ctx ends. A connection on which none come is asked again to listen, which changes nothing: what lies
+// in between may answer keepalives, and keep it open, for a server that has gone.
+func (l *Ledger) hear(ctx context.Context, c *pgconn.PgConn) error {
 	for {
-		if err := own.WaitForNotification(ctx); err != nil {
+		quiet, cancel := l.clock.WithTimeout(ctx, l.askAfter)
+		err := c.WaitForNotification(quiet)
+		over := quiet.Err() != nil
+		cancel()
+		if err != nil && over && ctx.Err() == nil && !c.IsClosed() {
+			err = l.beginToListen(ctx, c)
+		}
+		if err != nil {
 			return err
 		}
 	}
