@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/slotlease/slotlease/internal/filelock"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/internal/fault"
 )
@@ -42,11 +43,15 @@ func attempt[T any](ctx context.Context, l *Ledger, p patience, act func(ctx con
 		err   error
 	}
 	done := make(chan outcome, 1)
+	var locked atomic.Bool
 	l.run(func() {
 		defer l.calls.Done()
 		var o outcome
 		o.err = l.patiently(ctx, p, func() (err error) {
 			o.value, err = act(ctx)
+			if locked.Store(isLocked(err)); locked.Load() {
+				filelock.Found(ctx, p.waited())
+			}
 			return err
 		})
 		if o.err != nil {
@@ -61,8 +66,16 @@ func attempt[T any](ctx context.Context, l *Ledger, p patience, act func(ctx con
 		}
 		return o.value, nil
 	case <-ctx.Done():
-		return none, fault.Ended(ctx)
+		return none, l.givenUp(ctx, locked.Load())
 	}
+}
+
+// givenUp is the error of an operation whose context has ended, and whether it waited for another process then.
+func (l *Ledger) givenUp(ctx context.Context, locked bool) error {
+	if err := fault.Ended(ctx); err == nil || !locked {
+		return err
+	}
+	return fmt.Errorf("%w: %s is locked by another process: fuser -v %[2]s lists those that have it open", fault.Ended(ctx), l.o.Path)
 }
 
 // run calls act in a goroutine: in one that has ended another act, if one is there. SQLite needs a large stack, and
@@ -130,7 +143,7 @@ func (l *Ledger) patiently(ctx context.Context, p patience, act func() error) er
 		select {
 		case <-ctx.Done():
 			timer.Stop()
-			return fault.Ended(ctx)
+			return l.givenUp(ctx, isLocked(err))
 		case <-timer.C:
 			p.waits.Add(int64(pause))
 		}

@@ -46,8 +46,14 @@ func isBusy(err error) bool {
 	case code.SQLITE_READONLY_RECOVERY, code.SQLITE_READONLY_CANTLOCK:
 		return true
 	default:
-		return c&0xff == code.SQLITE_BUSY || c&0xff == code.SQLITE_LOCKED || c&0xff == code.SQLITE_PROTOCOL
+		return isLocked(err) || c&0xff == code.SQLITE_PROTOCOL
 	}
+}
+
+// isLocked reports whether another connection has the file locked.
+func isLocked(err error) bool {
+	c := resultCode(err) & 0xff
+	return c == code.SQLITE_BUSY || c == code.SQLITE_LOCKED
 }
 
 // isClosed reports whether the operation did nothing, because another one closed the

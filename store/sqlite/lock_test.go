@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -47,6 +48,31 @@ func TestWaitingForTheLockEndsWithTheContext(t *testing.T) {
 				t.Errorf("Append() cancelled while the file is locked = %v, want Canceled and its cause", err)
 			}
 		})
+	}
+}
+
+// Whoever waits no longer than for its context, as workers do, learns what it waited for.
+func TestAnOperationThatEndsWhileTheFileIsLockedSaysSo(t *testing.T) {
+	path := grown(t)
+	l := open(t, Options{Path: path, BusyTimeout: time.Hour})
+	release := hold(t, path)
+	defer release()
+	all := documenttest.Within(t, time.Minute)
+	for name, act := range map[string]func(ctx context.Context) error{
+		"append": func(ctx context.Context) error { return l.Append(ctx, storetest.Grant("job", 31)) },
+		"roster": func(ctx context.Context) error {
+			return l.Attend(ctx, []store.Presence{{WorkerType: "job", ID: "1", Client: "1", InstanceID: "a", Phase: store.PhaseCandidate}})
+		},
+	} {
+		var err error
+		for limit := 10 * time.Millisecond; err == nil || !strings.Contains(err.Error(), path+" is locked by another process"); limit *= 2 {
+			ctx, cancel := context.WithTimeout(all, limit) // It has to be tried first.
+			err = act(ctx)
+			cancel()
+			if !errors.Is(err, context.DeadlineExceeded) || all.Err() != nil {
+				t.Fatalf("%s while the file is locked = %v, want the end of its context, and that %s is locked", name, err, path)
+			}
+		}
 	}
 }
 

@@ -4,8 +4,10 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/slotlease/slotlease/internal/filelock"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/internal/fault"
 )
@@ -22,6 +24,7 @@ type entry struct {
 	done   chan error    // has room for the outcome
 	waited time.Duration // for locks; of the goroutine that commits
 	alone  bool          // needs a transaction of its own
+	locked atomic.Bool   // by another process, when it was tried last
 }
 
 // queue has the appends of a handle that are in no transaction yet. One goroutine commits what has
@@ -127,7 +130,7 @@ func (l *Ledger) enqueue(ctx context.Context, kind store.Kind, values []any) err
 		if l.appends.remove(e) {
 			l.calls.Done()
 		}
-		return fault.Ended(ctx)
+		return l.givenUp(ctx, e.locked.Load())
 	}
 }
 
@@ -155,6 +158,9 @@ func (l *Ledger) commitAll(ctx context.Context) {
 // patient are those of a group that found the file locked which wait for longer.
 func (l *Ledger) patient(group []*entry, why error) (rest []*entry) {
 	for _, e := range group {
+		if e.locked.Store(isLocked(why)); e.locked.Load() {
+			filelock.Found(e.ctx, e.waited)
+		}
 		if err := l.impatient(e.waited, why); err != nil {
 			l.answer(err, e)
 		} else {
@@ -198,7 +204,7 @@ func (l *Ledger) answer(err error, entries ...*entry) {
 func (l *Ledger) present(group []*entry) (rest []*entry) {
 	rest = group[:0]
 	for _, e := range group {
-		if err := fault.Ended(e.ctx); err != nil {
+		if err := l.givenUp(e.ctx, e.locked.Load()); err != nil {
 			l.answer(err, e)
 		} else {
 			rest = append(rest, e)

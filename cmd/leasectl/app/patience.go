@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/display"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
+	"github.com/slotlease/slotlease/internal/filelock"
 	"github.com/slotlease/slotlease/store"
 )
 
@@ -22,13 +24,25 @@ const (
 	openTimeout = 5 * time.Second
 	openAgain   = 2 * time.Second
 	silence     = 2500 * time.Millisecond
+	lockWait    = 300 * time.Millisecond // Workers have a file locked for less.
 )
 
 // awaited is target for a command that answers soon. If nothing is written for a while, neither an answer nor a question,
-// it says which store it is waiting for. A file isn't waited for: its commands say who has it locked.
+// it says which store it is waiting for, and of a file that is locked, as soon as that isn't a worker's.
 func (a *app) awaited(c *cobra.Command) storeuri.Target {
 	t := a.target(c)
-	if t.Scheme == "" || t.IsFile() {
+	switch {
+	case t.Scheme == "":
+		return t
+	case t.IsFile():
+		var told sync.Once
+		c.SetContext(filelock.Watched(c.Context(), func(waited time.Duration) {
+			if waited >= lockWait {
+				told.Do(func() {
+					a.errorf("leasectl: waiting: %s is locked by another process; fuser -v %[1]s lists those that have it open\n", display.Flat(t.Path()))
+				})
+			}
+		}))
 		return t
 	}
 	notice := time.AfterFunc(silence, func() {
