@@ -101,7 +101,7 @@ func (a *app) inspectRunCommand() *cobra.Command {
 	})
 	flags := c.Flags()
 	a.typeFlag(flags, &o.WorkerType, "")
-	option(a, flags, &at, "at", "TIME", "in which slot, in UTC: 02:00, or an instant as in RFC 3339 (default: the newest with a run whose outcome is known)", inspect.ParseMoment)
+	option(a, flags, &at, "at", "TIME", "in which slot: 02:00, in the zone of the schedule, or an instant as in RFC 3339 (default: the newest with a run whose outcome is known)", inspect.ParseMoment)
 	a.jsonFlag(flags, &o.JSON, "table", "it, in lines or as JSON")
 	a.timeoutFlag(flags, &o.Timeout, waitForStore, time.Hour)
 	return c
@@ -136,7 +136,7 @@ func (a *app) whyCommand() *cobra.Command {
 	flags := c.Flags()
 	a.typeFlag(flags, &o.WorkerType, "")
 	require(flags, "worker-type", "which worker type?")
-	option(a, flags, &q.At, "at", "TIME", "when, in UTC: 02:00, or an instant as in RFC 3339 (default: now)", inspect.ParseMoment)
+	option(a, flags, &q.At, "at", "TIME", "when: 02:00, in the zone of the schedule, or an instant as in RFC 3339 (default: now)", inspect.ParseMoment)
 	option(a, flags, &q.InstanceID, "instance-id", "LABEL", "the worker that is asked about (default: all that are known)", nonEmpty)
 	a.jsonFlag(flags, &o.JSON, "table", "it, in sentences or as JSON")
 	a.timeoutFlag(flags, &o.Timeout, waitForStore, time.Hour)
@@ -145,7 +145,7 @@ func (a *app) whyCommand() *cobra.Command {
 
 // completeWorkerType completes a worker type by those in the store, and shows no error.
 func (a *app) completeWorkerType(c *cobra.Command, _ []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	t := a.awaited(c)
+	t := a.target(c) // which shows nothing of a store that is waited for
 	if len(a.problems) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}

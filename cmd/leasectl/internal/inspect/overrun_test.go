@@ -94,7 +94,7 @@ func TestWhySaysWhyASlotWasSkippedOrLate(t *testing.T) {
 		if err := l.Attend(t.Context(), []store.Presence{p("a"), p("b")}); err != nil {
 			t.Fatal(err)
 		}
-		q := Question{At: Moment{instant: recordtest.Minutes(at)}}
+		q := Question{At: Moment{at: recordtest.Minutes(at)}}
 		if err := showWhy(t.Context(), storeuri.Target{Shown: "sqlite:leases.db"}, l, Options{WorkerType: "export", Timeout: time.Minute}, q, Screen{Writer: &out}); err != nil {
 			t.Fatal(err)
 		}
@@ -127,7 +127,7 @@ func TestADeathBeyondTheSlotIsToldEverywhere(t *testing.T) {
 			"the slot from 12:00:00Z failed: its worker died",
 		}},
 		"why": {func(s Screen) error {
-			return showWhy(t.Context(), to, l, o, Question{At: Moment{instant: recordtest.Minutes(11)}}, s)
+			return showWhy(t.Context(), to, l, o, Question{At: Moment{at: recordtest.Minutes(11)}}, s)
 		}, []string{"still ran the job of the slot from 12:00:00Z, since 12:00:00Z. Its worker died in it, without a word: its lease ended at 12:13:00Z."}},
 	} {
 		var out bytes.Buffer
@@ -183,7 +183,7 @@ func TestARunThatIsDoneIsNotGivenUp(t *testing.T) {
 		show(func(o Options) error { return showLedger(t.Context(), to, l, o, Screen{Writer: &out}) })
 		show(func(o Options) error { return showStatus(t.Context(), to, l, o, Screen{Writer: &out}) })
 		show(func(o Options) error {
-			return showWhy(t.Context(), to, l, o, Question{At: Moment{instant: recordtest.Minutes(1)}}, Screen{Writer: &out})
+			return showWhy(t.Context(), to, l, o, Question{At: Moment{at: recordtest.Minutes(1)}}, Screen{Writer: &out})
 		})
 		for _, wrong := range []string{"died", "given", "silent", `"failed"`} {
 			if strings.Contains(out.String(), wrong) {

@@ -46,7 +46,10 @@ func (r *runs) take(ctx context.Context, l *charges.Ledger, o Options, at Moment
 			return err
 		}
 		r.workerType = o.WorkerType
-		moment := at.Before(r.at)
+		moment, err := momentIn(ctx, l, o.WorkerType, at, r.at)
+		if err != nil {
+			return err
+		}
 		records, err := recordsAround(ctx, l, o.WorkerType, moment)
 		if err != nil {
 			return err
@@ -83,7 +86,7 @@ func (r runs) drawing(_, _ bool) string {
 	style := timeStyle{whole: true}
 	for i, e := range r.rows {
 		if i == 0 {
-			fmt.Fprintf(&b, "slot from %s to %s\n", style.text(e.Slot.Start, r.at), style.text(e.Slot.End, r.at))
+			fmt.Fprintf(&b, "slot from %s%s to %s\n", style.text(e.Slot.Start, r.at), beside(e.Slot.Start, zone(e.Record.Schedule), true), style.text(e.Slot.End, r.at))
 		}
 		attempt := ""
 		if e.Attempt > 0 {

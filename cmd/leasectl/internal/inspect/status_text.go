@@ -69,16 +69,17 @@ func (s overview) rows(notes bool) [][]table.Cell {
 
 // texts are the cells of a row.
 func (t typeStatus) texts(now time.Time) []string {
-	clock := timeStyle{today: now, whole: true}
+	clock, in := timeStyle{today: now, whole: true}, zone(t.schedule)
 	holder, prio, since, until, last, next, workers := "", "", "", "", "", "", ""
 	if t.holder.State != "" {
 		holder, prio = holderOf(t.holder), fmt.Sprint(t.holder.Record.Priority)
 		since, until = clock.text(t.since, now), clock.text(t.holder.Window.End, now)
 	}
 	if t.last.State != "" {
-		last = fmt.Sprintf("%s %s", clock.text(t.last.Slot.Start, now), stateOf(t.last))
+		start := clock.text(t.last.Slot.Start, now) + beside(t.last.Slot.Start, in, false)
+		last = fmt.Sprintf("%s %s", start, stateOf(t.last))
 		if t.last.Count > 1 {
-			last = fmt.Sprintf("%d %s since %s", t.last.Count, t.last.State, clock.text(t.last.Slot.Start, now))
+			last = fmt.Sprintf("%d %s since %s", t.last.Count, t.last.State, start)
 		}
 	}
 	if !t.next.IsZero() {
@@ -103,7 +104,7 @@ func (t typeStatus) comes(now time.Time) string {
 	if !begins.Equal(t.next.Start) {
 		paused = "paused, then "
 	}
-	return paused + "in " + brief(begins.Sub(now).Round(time.Second))
+	return paused + "in " + brief(begins.Sub(now).Round(time.Second)) + beside(begins, zone(t.schedule), true)
 }
 
 // begins is when the next slot begins: while the type is paused, the first one after that.

@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -42,12 +43,13 @@ type answer struct {
 	glimpse
 
 	workerType string
-	instanceID string    // "": all
-	roster     bool      // it has workers of the type
-	empty      bool      // there are no records
-	unlisted   error     // why the workers aren't known; nil if they are, or the ledger has no roster
-	saysLost   []string  // who says that the store has lost some
-	width      int       // of lines for people
+	instanceID string   // "": all
+	roster     bool     // it has workers of the type
+	empty      bool     // there are no records
+	unlisted   error    // why the workers aren't known; nil if they are, or the ledger has no roster
+	saysLost   []string // who says that the store has lost some
+	width      int      // of lines for people
+	zone       *time.Location
 	ahead      time.Time // when the newest record was written, if that is yet to come; else zero
 }
 
@@ -56,7 +58,10 @@ func (a *answer) take(ctx context.Context, l *charges.Ledger, q Question) error 
 	if err := a.now(ctx, l); err != nil {
 		return err
 	}
-	at := q.At.Before(a.at)
+	at, err := momentIn(ctx, l, a.workerType, q.At, a.at)
+	if err != nil {
+		return err
+	}
 	records, err := recordsAround(ctx, l, a.workerType, at)
 	if err != nil {
 		return err
@@ -75,7 +80,7 @@ func (a *answer) take(ctx context.Context, l *charges.Ledger, q Question) error 
 	}
 	presences = slices.DeleteFunc(presences, func(p store.Presence) bool { return forgotten(p, a.at) })
 	a.roster, a.empty = len(presences) > 0, len(records) == 0
-	a.saysLost = SayLost(presences, a.at)
+	a.saysLost, a.zone = SayLost(presences, a.at), zone(cmp.Or(statusOf(a.workerType, records, a.at).schedule, scheduleIn(presences)))
 	if !a.empty {
 		a.ahead = WrittenAhead(records[0], a.at)
 	}

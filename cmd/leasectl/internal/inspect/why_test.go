@@ -346,7 +346,7 @@ func TestParseMoment(t *testing.T) {
 		"2026-03-02T02:00:00+01:00": "2026-03-02T01:00:00Z", "2027-01-01T00:00:00.5Z": "2027-01-01T00:00:00.5Z",
 	} {
 		m, err := ParseMoment(text)
-		if got := m.Before(now).Format(time.RFC3339Nano); err != nil || got != want {
+		if got := m.Before(now, time.UTC).Format(time.RFC3339Nano); err != nil || got != want {
 			t.Errorf("ParseMoment(%q) at %v = %s, %v, want %s", text, now, got, err, want)
 		}
 	}
@@ -355,7 +355,7 @@ func TestParseMoment(t *testing.T) {
 			t.Errorf("ParseMoment(%q) = %+v, want an error", text, m)
 		}
 	}
-	if got := (Moment{}).Before(now); !got.Equal(now) {
+	if got := (Moment{}).Before(now, time.UTC); !got.Equal(now) {
 		t.Errorf("no moment is %v, want now", got)
 	}
 }

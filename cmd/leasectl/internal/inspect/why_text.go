@@ -82,7 +82,7 @@ func (a answer) second(t time.Time) string { return timeStyle{whole: true}.text(
 
 // slot is the slot in words.
 func (a answer) slot() string {
-	return fmt.Sprintf("the slot from %s to %s", a.clock(a.Slot.Start), timeStyle{whole: a.Slot.End.Nanosecond() == 0}.text(a.Slot.End, a.Slot.Start))
+	return fmt.Sprintf("the slot from %s%s to %s", a.clock(a.Slot.Start), beside(a.Slot.Start, a.zone, true), timeStyle{whole: a.Slot.End.Nanosecond() == 0}.text(a.Slot.End, a.Slot.Start))
 }
 
 // apart says that workers which are there have different schedules; it is empty if they don't. With records, each worker

@@ -70,6 +70,7 @@ func questionOf(r *http.Request, path string, takes []string) (q question, err e
 		if q.at, err = inspect.ParseMoment(at); err != nil {
 			return bad("at %.40q: %v", at, err)
 		}
+		q.at = q.at.InUTC()
 	}
 	return q, nil
 }
