@@ -43,6 +43,8 @@ type facts struct {
 	workers    []workerlease.Candidate
 	workersErr error
 	unlisted   error // which workers can't be listed beside these
+
+	watchErr error // why no hints come; nil if they may
 }
 
 // ledger is what is known of the ledger of one worker type.
@@ -56,7 +58,7 @@ type ledger struct {
 
 // ask asks the ledger. Each question has its limit: half of the time that is left, and 2 s at most.
 func ask(ctx context.Context, l store.Ledger, workerType string) facts {
-	f := facts{named: workerType}
+	f, unwatched := facts{named: workerType}, watch(ctx, l)
 	limited := func(do func(ctx context.Context)) {
 		ctx, cancel := context.WithTimeout(ctx, min(mostOfAsk, time.Until(deadline(ctx))/2))
 		defer cancel()
@@ -84,6 +86,7 @@ func ask(ctx context.Context, l store.Ledger, workerType string) facts {
 			f.unlisted = partial.Unlisted()
 		}
 	})
+	f.watchErr = unwatched()
 	return f
 }
 

@@ -25,10 +25,11 @@ const (
 	checkSchedules   = "schedules"
 	checkWorkers     = "workers"
 	checkClocks      = "worker-clocks"
+	checkHints       = "hints"
 )
 
 // generic are the checks that this package makes.
-var generic = []string{checkClock, checkNTP, checkRoundTrips, checkLength, checkWorkerTypes, checkHead, checkOrders, checkUnreachable, checkSchedules, checkWorkers, checkClocks}
+var generic = []string{checkClock, checkNTP, checkRoundTrips, checkLength, checkWorkerTypes, checkHead, checkOrders, checkUnreachable, checkSchedules, checkWorkers, checkClocks, checkHints}
 
 // Check is one check, for the help.
 type Check struct {
@@ -94,6 +95,7 @@ var checks = []Check{
 	{checkClock, "", "how far is this machine's clock from the store's, and can it lead?"},
 	{checkNTP, "", "does the kernel say that this clock is synchronised?"},
 	{checkRoundTrips, "", "how long does a read take, beside the lead?"},
+	{checkHints, "", "may workers here hear at once that a lease is free?"},
 	{checkLength, "", "does anybody trim the ledgers?"},
 	{checkWorkerTypes, "", "are the names valid, and do they differ in more than case?"},
 	{checkHead, "", "can workers obey the newest record, and claim after it?"},

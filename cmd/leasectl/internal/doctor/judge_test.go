@@ -13,6 +13,7 @@ import (
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
 	"github.com/slotlease/slotlease/internal/recordtest"
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/memory"
 	"github.com/slotlease/slotlease/workerlease"
 )
 
@@ -307,5 +308,36 @@ func TestWorkersThatAreMissingOrHaveAWrongClockAreNamed(t *testing.T) {
 			wants(t, judgeWorkers(c.workers, c.unlisted, ledgers, c.err), c.level, c.says)
 			wants(t, judgeClocks(c.workers, c.err), c.clock, c.clocks)
 		})
+	}
+}
+
+func TestHintsAreJudgedByWhatAWatchSays(t *testing.T) {
+	wants(t, judgeHints(nil), store.LevelOK, "a watch lasted")
+	wants(t, judgeHints(fmt.Errorf("watch: %w: a pooler is between", errors.ErrUnsupported)), store.LevelSkip, "a pooler is between")
+	wants(t, judgeHints(fmt.Errorf("watch: %w: connection limit", store.ErrDenied)), store.LevelWarn, "connection limit")
+}
+
+// silenced is a ledger whose watches end with an error.
+type silenced struct {
+	store.Ledger
+
+	err error
+}
+
+func (s silenced) Watch(context.Context, func(string)) error { return s.err }
+
+func TestALedgerIsWatchedWhileTheOthersAreAsked(t *testing.T) {
+	l := memory.New(memory.Options{})
+	if err := watch(t.Context(), l)(); err != nil {
+		t.Errorf("a watch of a store that gives hints = %v, want nil", err)
+	}
+	wants(t, judgeHints(watch(t.Context(), struct{ store.Ledger }{l})()), store.LevelSkip, "the store gives none")
+	broken := errors.New("broken")
+	var err error
+	for end, ok := t.Deadline(); err == nil && (!ok || time.Now().Before(end.Add(-time.Second))); { // On a busy machine it may be late.
+		err = watch(t.Context(), silenced{l, broken})()
+	}
+	if !errors.Is(err, broken) {
+		t.Errorf("a watch that fails = %v, want why", err)
 	}
 }

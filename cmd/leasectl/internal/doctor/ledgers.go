@@ -21,7 +21,7 @@ func (f facts) judge(t storeuri.Target) []store.Finding {
 	slot := shortestSlot(f.ledgers)
 	found := []store.Finding{
 		judgeClock(f.samples, f.clockErr, slot), judgeNTP(), judgeTrips(f.trips, f.tripsErr, slot),
-		judgeTypes(f.types, f.named, f.typesErr), judgeWorkers(f.workers, f.unlisted, f.ledgers, f.workersErr), judgeClocks(f.workers, f.workersErr),
+		judgeTypes(f.types, f.named, f.typesErr), judgeWorkers(f.workers, f.unlisted, f.ledgers, f.workersErr), judgeClocks(f.workers, f.workersErr), judgeHints(f.watchErr),
 	}
 	if err := f.unread(); err != nil {
 		for _, check := range []string{checkLength, checkHead, checkOrders, checkUnreachable, checkSchedules} {
