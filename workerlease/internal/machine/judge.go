@@ -116,6 +116,8 @@ func (x *step) notToClaim(head store.Record, below []store.Record) bool {
 	switch {
 	case s.Bid.Role == Joiner:
 		x.next()
+	case s.Draining:
+		x.next() // What is held is extended, and nothing more is claimed.
 	case x.m.Once && x.jobIsOver(head, below):
 	case x.m.Once && x.mayBeDone(head):
 		s.Bid.wait(x.at.Now.Earliest.Add(x.m.early()+x.turn(false)), timeline.Earliest)
@@ -162,8 +164,6 @@ func (x *step) claimAfter(head store.Record, below []store.Record) {
 	start := x.m.Rules.Start(s.Bid.Claim, head)
 	soon := start.Add(-x.m.Rules.Ahead / 2)
 	switch {
-	case s.Draining:
-		x.next() // What is held is extended, and nothing more is claimed.
 	case x.m.Once && x.work(start).IsZero():
 		x.startsTooLate(head, below)
 	case x.outlivedClaim():

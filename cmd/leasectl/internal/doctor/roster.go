@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/display"
@@ -52,22 +53,14 @@ func judgeWorkers(all []workerlease.Candidate, unlisted error, ledgers []ledger,
 			gone = append(gone, text)
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(present)) {
-		var there []store.Presence
-		for _, w := range all {
-			if w.WorkerType == name && w.Present && w.Phase != store.PhaseStopped {
-				there = append(there, w.Presence)
-			}
-		}
-		if works := inspect.WorksOf(there); len(works) > 1 {
-			return warn(checkWorkers, "give each command a worker type of its own, or only one of them is run in each slot", "workers of %s run another command than others: %s", name, some(works))
-		}
-	}
+	mixed := mixedOf(all, present)
 	deserted := desertedOf(all, ledgers, present)
 	switch {
 	case len(forgot) > 0:
 		return warn(checkWorkers, "find out whether the store was flushed, restored, or failed over to a copy that lacked records; the workers go on by themselves. If nobody works any more, leasectl override ends their wait, or their restart if no record is left",
 			"the store has lost records that these workers had read, or may have, and they claimed nothing for that: %s", some(forgot))
+	case len(mixed) > 0:
+		return warn(checkWorkers, "give each command a worker type of its own, or only one of them is run in each slot", "they run different commands under one worker type: %s", some(mixed))
 	case len(deserted) > 0:
 		return warn(checkWorkers, "start a worker, or see whether those that were there reach the store: slots are missed", "nobody of the roster is left for %s", some(deserted))
 	case len(gone) > 0:
@@ -79,6 +72,22 @@ func judgeWorkers(all []workerlease.Candidate, unlisted error, ledgers []ledger,
 		return ok(checkWorkers, "all %d are there", there)
 	}
 	return ok(checkWorkers, "%d of %d are there; the others have stopped", there, len(all))
+}
+
+// mixedOf are what workers that are there do, of types for which they say different things.
+func mixedOf(all []workerlease.Candidate, present map[string]int) (works []string) {
+	for _, name := range slices.Sorted(maps.Keys(present)) {
+		var there []store.Presence
+		for _, w := range all {
+			if w.WorkerType == name && w.Present {
+				there = append(there, w.Presence)
+			}
+		}
+		if of := inspect.WorksOf(there); len(of) > 1 {
+			works = append(works, name+" has "+strings.Join(of, " and "))
+		}
+	}
+	return works
 }
 
 // desertedOf are the worker types of ledgers that the roster has workers of, and of which none is there.

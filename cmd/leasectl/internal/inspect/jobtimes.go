@@ -48,10 +48,10 @@ func JobText(j *store.JobTimes) string {
 
 // AttemptsText is until when a slot is tried again.
 func AttemptsText(j *store.JobTimes) string {
-	switch {
-	case j.MaxAttempts == 0:
+	switch j.MaxAttempts {
+	case 0:
 		return "tried until the slot ends"
-	case j.MaxAttempts == 1:
+	case 1:
 		return "tried once"
 	}
 	return fmt.Sprintf("%d attempts within %s", j.MaxAttempts, brief(j.RetriesWithin))

@@ -104,7 +104,7 @@ func (t typeStatus) comes(now time.Time) string {
 	if !begins.Equal(t.next.Start) {
 		paused = "paused, then "
 	}
-	return paused + "in " + brief(begins.Sub(now).Round(time.Second)) + beside(begins, zone(t.schedule), true)
+	return paused + "in " + brief(begins.Sub(now).Round(time.Second)) + beside(begins, zone(t.schedule), false)
 }
 
 // begins is when the next slot begins: while the type is paused, the first one after that.

@@ -77,7 +77,7 @@ func TestTimesOfAScheduleWithAZoneAreShownInThatToo(t *testing.T) {
 		show func(Options, Screen) error
 		text []string
 	}{
-		"status": {func(o Options, s Screen) error { return showStatus(t.Context(), to, l, o, s) }, []string{"01:00:00Z (02:00) done", "in 17h (02:00 Europe/Berlin)"}},
+		"status": {func(o Options, s Screen) error { return showStatus(t.Context(), to, l, o, s) }, []string{"01:00:00Z (02:00) done", "in 17h (02:00)"}},
 		"why":    {func(o Options, s Screen) error { return showWhy(t.Context(), to, l, o, Question{At: at}, s) }, []string{"the slot from 01:00:00Z (02:00 Europe/Berlin) to 2026-03-03T01:00:00Z"}},
 		"run":    {func(o Options, s Screen) error { return showRun(t.Context(), to, l, o, at, s) }, []string{"slot from 2026-03-02T01:00:00Z (02:00 Europe/Berlin) to 2026-03-03T01:00:00Z"}},
 	} {
