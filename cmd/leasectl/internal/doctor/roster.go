@@ -68,10 +68,15 @@ func judgeWorkers(all []workerlease.Candidate, unlisted error, ledgers []ledger,
 	case unlisted != nil:
 		return warn(checkWorkers, "until that is done, nothing is known of these workers", "%v", unlisted)
 	}
-	if there == len(all) {
+	return allThere(there, len(all))
+}
+
+// allThere is the finding that nobody is missing.
+func allThere(there, all int) store.Finding {
+	if there == all {
 		return ok(checkWorkers, "all %d are there", there)
 	}
-	return ok(checkWorkers, "%d of %d are there; the others have stopped", there, len(all))
+	return ok(checkWorkers, "%d of %d are there; the others have stopped", there, all)
 }
 
 // mixedOf are what workers that are there do, of types for which they say different things.
