@@ -87,9 +87,9 @@ func TestAJobThatFailsIsTriedSoOftenInAll(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "runs")
 	job := []string{"sh", "-c", `echo "$LEASE_INSTANCE_ID" >> "$0"; exit 3`, file}
 	ps := []*process{
-		startOnce(t, storeArg, "a", oneSlot, "4s", []string{"--max-attempts", "3"}, job...),
-		startOnce(t, storeArg, "b", oneSlot, "4s", []string{"--max-attempts", "3", "--log-format", "json"}, job...),
-		startOnce(t, storeArg, "c", oneSlot, "4s", []string{"--max-attempts", "3"}, job...),
+		startOnce(t, storeArg, "a", oneSlot, "4s", []string{"--max-attempts", "3", "--min-retry", "1s"}, job...),
+		startOnce(t, storeArg, "b", oneSlot, "4s", []string{"--max-attempts", "3", "--min-retry", "1s", "--log-format", "json"}, job...),
+		startOnce(t, storeArg, "c", oneSlot, "4s", []string{"--max-attempts", "3", "--min-retry", "1s"}, job...),
 	}
 	ps[0].await("not done after 3 attempts, and not tried again")
 	ps[1].await(`"slot given up"`)

@@ -96,7 +96,7 @@ func (l *Log) Unclaimed(n *workerlease.NotClaimed) {
 	case workerlease.HeldByAnother:
 		text = fmt.Sprintf("not done yet by %q, and not waited for any longer", n.Holder)
 		if n.Work != "" && l.work != "" && n.Work != l.work {
-			text = fmt.Sprintf("%q has it for another command (%s): give each a worker type of its own", n.Holder, n.Work)
+			text += fmt.Sprintf("; it has it for another command (%s): give each a worker type of its own", n.Work)
 		}
 	case workerlease.TooSoon:
 		text = fmt.Sprintf("the next attempt comes after %s, and is not waited for", display.Clock(n.Until))

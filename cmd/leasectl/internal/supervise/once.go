@@ -241,6 +241,7 @@ type sightings struct {
 	mu      sync.Mutex
 	failure error
 	missed  bool
+	mixed   bool // another command has been heard of
 	charges workerlease.Charges
 	clock   event.ClockSample // the newest
 	at      time.Time         // when it came
@@ -262,6 +263,12 @@ func (s *sightings) Observe(e event.Event) {
 		s.charges[e.Operation] += e.Units
 	case event.ClockSample:
 		s.clock, s.at = e, time.Now()
+	case event.WorkMismatch:
+		if s.mixed {
+			s.mu.Unlock()
+			return // Each try to claim says it.
+		}
+		s.mixed = true
 	}
 	s.mu.Unlock()
 	s.observer.Observe(e)

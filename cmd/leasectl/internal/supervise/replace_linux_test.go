@@ -58,7 +58,7 @@ func (s *started) ran(name string) []string { return procs.Lines(filepath.Join(s
 // want is a job that is done once a day, by a shell: it writes down its process, and then runs a script.
 func (s *started) want(name, script string) Wanted {
 	s.t.Helper()
-	o := workerlease.Options{WorkerType: name, InstanceID: "a", Schedule: slots.Must(slots.Every(24 * time.Hour)), Job: &workerlease.Job{StartWithin: 24 * time.Hour}}
+	o := workerlease.Options{WorkerType: name, InstanceID: "a", Schedule: slots.Must(slots.Every(24 * time.Hour)), Job: &workerlease.Job{StartWithin: 24 * time.Hour, MinRetry: 10 * time.Millisecond}}
 	timing, err := o.Timing()
 	if err != nil {
 		s.t.Fatal(err)
