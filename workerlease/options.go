@@ -180,12 +180,20 @@ type Options struct {
 	MaxBackoff time.Duration
 
 	// Retention is how long records are kept: at least 2 h. The newest 100 records are
-	// kept however old they are. Default: 24 h.
+	// kept however old they are. Default: 24 h; with a Job JobRetention of the shortest slot.
 	Retention time.Duration
 }
 
+// JobRetention is the default of Options.Retention with a Job whose slots have a length: 14 days, or 100 slots if that is longer, so
+// that the ledger still knows on Monday what failed on Friday. For short slots it is less, 2000 of them but at least
+// DefaultRetention: each of them is some records.
+func JobRetention(slot time.Duration) time.Duration {
+	slot = min(slot, slots.MaxInterval)
+	return min(max(14*24*time.Hour, 100*slot), max(2000*slot, DefaultRetention))
+}
+
 const (
-	// DefaultRetention is the default of Options.Retention.
+	// DefaultRetention is the default of Options.Retention without a Job.
 	DefaultRetention = 24 * time.Hour
 	// MinRetention is the least Options.Retention: 2 h.
 	MinRetention = machine.MinRetention

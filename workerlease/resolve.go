@@ -88,6 +88,8 @@ func (o Options) resolve() (Options, option.Errors) {
 	o.resolveEligible(&errs)
 	o.resolveBackoff(&errs)
 	switch {
+	case o.Retention == 0 && o.Job != nil && o.Schedule != nil:
+		o.Retention = JobRetention(slots.Shortest(o.Schedule))
 	case o.Retention == 0:
 		o.Retention = DefaultRetention
 	case o.Retention < MinRetention:

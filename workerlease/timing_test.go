@@ -52,7 +52,7 @@ func TestResolvedOptionsHaveAllDefaultsAndResolveToThemselves(t *testing.T) {
 	r, err := o.Resolved()
 	must(t, err)
 	if r.Schedule.String() != "every 10m" || r.InstanceID == "" || r.FailoverWithin != time.Minute || r.Margin != 250*time.Millisecond ||
-		r.MinBackoff != 100*time.Millisecond || r.MaxBackoff != 5*time.Second || r.Retention != workerlease.DefaultRetention {
+		r.MinBackoff != 100*time.Millisecond || r.MaxBackoff != 5*time.Second || r.Retention != workerlease.JobRetention(10*time.Minute) {
 		t.Errorf("resolved options = %+v", r)
 	}
 	if r.Job == job || *r.Job != *job {

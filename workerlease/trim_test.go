@@ -1,6 +1,7 @@
 package workerlease_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"testing/synctest"
@@ -84,4 +85,39 @@ func TestRecordsAreTrimmedAlsoWhenGrantsAndReleasesAlternate(t *testing.T) {
 			t.Errorf("%d records are left at seq %d", left, head)
 		}
 	})
+}
+
+// On Monday the ledger of a nightly job still knows what failed on Friday, however many records its runs have made.
+func TestMondayKnowsOfFriday(t *testing.T) {
+	bubble(t, "a job of three hours", func(t *testing.T) {
+		ledger := memory.New(memory.Options{})
+		o := perSlot("a", 0)
+		o.LeaseInterval, o.FailoverWithin, o.Job.MaxAttempts = 24*time.Hour, 0, 1
+		first := 24 * time.Hour
+		j := &job{do: func(_ context.Context, l workerlease.Lease, _ int) error {
+			time.Sleep(3 * time.Hour)
+			if since(l.Slot.Start) == first {
+				return errors.New("disk full")
+			}
+			return nil
+		}}
+		runs(t, ledger.Handle(), o, j.run)
+		at(4*24*time.Hour + 9*time.Hour)
+		all := records(t, ledger)
+		for _, r := range all {
+			if told, ok := r.Outcome(); ok && since(told.SlotStart) == first && told.Error == "disk full" {
+				return
+			}
+		}
+		t.Errorf("of %d records none tells what failed, the oldest is of the slot from %v", len(all), since(all[0].SlotStart))
+	})
+}
+
+func TestAJobsRecordsAreKeptForDaysAndSlots(t *testing.T) {
+	const day = 24 * time.Hour
+	for slot, want := range map[time.Duration]time.Duration{time.Second: day, time.Minute: 2000 * time.Minute, time.Hour: 14 * day, day: 100 * day} {
+		if got := workerlease.JobRetention(slot); got != want {
+			t.Errorf("JobRetention(%v) = %v, want %v", slot, got, want)
+		}
+	}
 }

@@ -101,9 +101,14 @@ func judgeTrips(took []time.Duration, err error, slot time.Duration) store.Findi
 	return ok(checkRoundTrips, "%s", text)
 }
 
-// mostKept is how long a worker with default options keeps a record beyond the newest 100: a retention, and as
+// mostKept is how long a worker with default options keeps records like one beyond the newest 100: a retention, and as
 // long again for a ledger in which nobody has won of late.
-const mostKept = 2 * workerlease.DefaultRetention
+func mostKept(r store.Record) time.Duration {
+	if r.Attempt > 0 {
+		return 2 * workerlease.JobRetention(r.SlotEnd.Sub(r.SlotStart))
+	}
+	return 2 * workerlease.DefaultRetention
+}
 
 // judgeLength says how long the ledgers are, and whether anybody trims them. The newest 100 records stay whatever
 // their age, and the worker that trims does so once in many slots.
@@ -118,13 +123,13 @@ func judgeLength(all []ledger, now time.Time) store.Finding {
 			longest = l
 		}
 		since := l.oldest.FixedAt
-		if l.count > newest+slack && !since.IsZero() && now.Sub(since) > mostKept {
+		if l.count > newest+slack && !since.IsZero() && now.Sub(since) > mostKept(l.oldest) {
 			long = append(long, fmt.Sprintf("%s has %d records, the oldest of %s", l.name, l.count, since.UTC().Format(time.DateOnly)))
 		}
 	}
 	switch {
 	case len(long) > 0:
-		return warn(checkLength, "let a worker lead that may delete (trim-right): it trims. If Options.Retention is longer than 24 h, all is well", "%s: nobody trims", some(long))
+		return warn(checkLength, "let a worker lead that may delete (trim-right): it trims. If Options.Retention, or --retention, is that long, all is well", "%s: nobody trims", some(long))
 	case total == 0:
 		return ok(checkLength, "no records yet")
 	}

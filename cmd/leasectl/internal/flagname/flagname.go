@@ -25,6 +25,7 @@ var flags = map[string]string{
 	"Job.CatchUp":       "--catch-up",
 	"Job.CatchUpWithin": "--catch-up-within",
 	"Job.MaxAttempts":   "--max-attempts",
+	"Retention":         "--retention",
 	"DrainTimeout":      "--drain-timeout",
 	"Job.MinRetry":      "--min-retry",
 	"WaitForBoundary":   "--wait-for-boundary",
