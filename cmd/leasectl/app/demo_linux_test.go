@@ -34,15 +34,18 @@ func TestDemo(t *testing.T) {
 		p = start(t, "demo", "--slots", "6", "--interval", "2s")
 		procs.Eventually(t, "half of the slots", func() bool { return strings.Contains(p.output(), "\n   3  ") })
 		code, out = p.wait(), p.output()
-		return regexp.MustCompile(`was too late|✗  (cut short|missed)`).MatchString(out)
+		return regexp.MustCompile(`was too late|missed +[1-9]`).MatchString(out)
 	}) && procs.Busy(begun)
-	wants := []string{`SLOT  START \(UTC\) +HOLDER  PRIO  TOKEN +GAP\n`, `(?s)killed (north|east|south) halfway through its slot \(SIGKILL, pid \d+\).*started .* again`, `✓  overlaps +0 `, `✓  records +\d+  tokens`}
+	if code != exit.OK { // It judges facts: however busy the machine.
+		t.Errorf("leasectl demo = %d, want 0", code)
+	}
+	wants := []string{
+		`SLOT  START \(UTC\) +HOLDER  PRIO  TOKEN +GAP\n`, `(?s)killed (north|east|south) halfway through its slot \(SIGKILL, pid \d+\).*started .* again`, `✓  slots +6 `,
+		`✓  cut short +\d.* took over\n`, `✓  overlaps +0 `, `✓  late lines +\d+  refused by the fence\n`, `✓  records +\d+  tokens`, "All as it should be",
+	}
 	if !late { // On a machine that stays busy, who has a slot, and whether, is no fact of the program. make demo runs alone.
 		wants = append(wants, `(?s)took over on time.*started .* again.*is back, by priority`,
-			`✓  slots +6 `, `✓  cut short +1 `, `✓  missed +0\n`, `boundaries +4  median \d`, "All as it should be")
-		if code != exit.OK {
-			t.Errorf("leasectl demo = %d, want 0", code)
-		}
+			`✓  cut short +1 `, `✓  missed +0\n`, `boundaries +4  median \d`)
 	}
 	for _, want := range wants {
 		if !regexp.MustCompile(want).MatchString(out) {

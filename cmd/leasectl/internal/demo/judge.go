@@ -13,75 +13,67 @@ import (
 
 // verdict is the result of the demo.
 type verdict struct {
-	slots    int
-	holders  map[string]int // slots by holder
-	lines    int            // of the work log
-	cut      []string       // slots that were cut short
-	missed   []string
-	overlaps []string
-	gaps     []time.Duration // at boundaries, sorted, without those after a cut slot
-	records  int
-	ledger   []string // problems of the ledger, or of the works against it
-	killed   string   // the worker of the slot that was cut short
-	back     bool     // it held the lease again
+	slots     int
+	holders   map[string]int // slots by holder
+	lines     int            // that the fence let through
+	late      int            // lines that it refused
+	cut       []string       // the slot that was cut short
+	successor string         // who took over from the worker that was killed
+	missed    []string
+	overlaps  []string
+	gaps      []time.Duration // at boundaries, sorted, without that after the cut slot
+	records   int
+	ledger    []string // problems of the ledger, or of the works against it
 
 	wrong []error // all problems
 }
 
-// judge computes the verdict from the lines that the works wrote, and separately from the
-// ledger (newest record first).
-func judge(p plan, lines []Line, records []store.Record, zero time.Time) verdict {
-	v := verdict{slots: p.slots, holders: map[string]int{}, lines: len(lines), records: len(records)}
+// judge computes the verdict from the lines that the fence let through, and separately from
+// the ledger (newest record first). What differs on a busy machine is counted, and not judged.
+func judge(p plan, fell work, lines []Line, late int, records []store.Record, zero time.Time) verdict {
 	works := worksOf(lines, zero)
-	v.overlaps = overlaps(works)
-	v.judgeSlots(p, works)
+	v := verdict{
+		slots: p.slots, holders: map[string]int{}, lines: len(lines), late: late, records: len(records),
+		overlaps: overlaps(works), successor: successor(works, fell),
+	}
+	v.countSlots(p, works, fell)
 	ledger := slices.Clone(records)
 	slices.Reverse(ledger)
 	v.ledger = append(verify.Strict(ledger), checkWorks(works, ledger)...)
 
-	expect := func(ok bool, format string, args ...any) {
-		if !ok {
-			v.wrong = append(v.wrong, fmt.Errorf("demo: "+format, args...))
-		}
+	if v.successor == "" {
+		v.wrong = append(v.wrong, fmt.Errorf("demo: nobody took over from %s", fell.worker))
 	}
-	expect(len(v.cut) == 1, "%d slots were cut short, want 1: %q", len(v.cut), v.cut)
-	expect(len(v.missed) == 0, "%d slots were missed: %q", len(v.missed), v.missed)
-	expect(len(v.overlaps) == 0, "%d times two worked at once: %q", len(v.overlaps), v.overlaps)
-	// On a busy machine another than the favourite may have had the slot, and doesn't get it back.
-	expect(v.back || slices.Contains(names[1:], v.killed), "the killed worker did not get the lease back")
+	if len(v.overlaps) > 0 {
+		v.wrong = append(v.wrong, fmt.Errorf("demo: %d times two worked at once: %q", len(v.overlaps), v.overlaps))
+	}
 	for _, problem := range v.ledger {
 		v.wrong = append(v.wrong, errors.New("demo: ledger: "+problem))
 	}
 	return v
 }
 
-// judgeSlots looks at each slot of the plan.
-func (v *verdict) judgeSlots(p plan, works []work) {
-	var before *work // of the slot before, unless that was cut short or missed
-	for i := range p.slots {
-		var of []work
-		for _, w := range works {
-			if w.slot.Equal(p.start(i)) {
-				of = append(of, w)
-			}
-		}
-		if len(of) == 0 {
-			v.missed = append(v.missed, display.Clock(p.start(i)))
-			before = nil
+// countSlots looks at each slot of the plan.
+func (v *verdict) countSlots(p plan, works []work, fell work) {
+	last := map[int]work{} // of each slot
+	for _, w := range works {
+		i := p.index(w.slot)
+		if i < 0 {
 			continue
 		}
-		first, last := of[0], of[len(of)-1]
-		v.holders[first.worker]++
-		if before != nil {
-			v.gaps = append(v.gaps, first.begin.Sub(before.end))
+		if _, more := last[i]; !more {
+			v.holders[w.worker]++
+			if before, ok := last[i-1]; ok && before.token != fell.token {
+				v.gaps = append(v.gaps, w.begin.Sub(before.end))
+			}
 		}
-		if i > p.back && first.worker == v.killed {
-			v.back = true
-		}
-		before = &last
-		if early := p.start(i + 1).Sub(last.end); early > p.interval/3 {
-			v.cut = append(v.cut, fmt.Sprintf("%s, %s after %v", display.Clock(p.start(i)), last.worker, last.end.Sub(last.begin).Round(10*time.Millisecond)))
-			v.killed, before = last.worker, nil
+		last[i] = w
+	}
+	for i := range p.slots {
+		if w, ok := last[i]; !ok {
+			v.missed = append(v.missed, display.Clock(p.start(i)))
+		} else if w.token == fell.token {
+			v.cut = append(v.cut, fmt.Sprintf("%s, %s after %v", display.Clock(w.slot), w.worker, w.end.Sub(w.begin).Round(10*time.Millisecond)))
 		}
 	}
 	slices.Sort(v.gaps)
@@ -96,35 +88,29 @@ func (v verdict) median() time.Duration {
 	return (v.gaps[(n-1)/2] + v.gaps[n/2]) / 2
 }
 
-// overlaps finds works that began before another had ended.
+// overlaps finds works whose token goes back, and those that go on after another's line.
 func overlaps(works []work) (found []string) {
 	for i := 1; i < len(works); i++ {
-		for _, earlier := range works[:i] {
-			if works[i].begin.Before(earlier.end) {
-				found = append(found, fmt.Sprintf("%s (token %d) and %s (token %d)", earlier.worker, earlier.token, works[i].worker, works[i].token))
-			}
+		w, before := works[i], works[i-1]
+		same := func(o work) bool { return o.pid == w.pid && o.token == w.token }
+		if w.token < before.token || slices.ContainsFunc(works[:i], same) {
+			found = append(found, fmt.Sprintf("%s (token %d) after %s (token %d)", w.worker, w.token, before.worker, before.token))
 		}
 	}
 	return found
 }
 
-// checkWorks checks that each work was done by the holder of its token, inside the window
-// that was granted.
+// checkWorks checks that each work was done by the holder of its token.
 func checkWorks(works []work, records []store.Record) (problems []string) {
-	grants := map[int64]store.Record{}
+	holders := map[int64]string{}
 	for _, r := range records {
 		if r.Kind == store.KindGrant {
-			grants[r.Token] = r
+			holders[r.Token] = r.InstanceID
 		}
 	}
 	for _, w := range works {
-		g, granted := grants[w.token]
-		switch {
-		case !granted || g.InstanceID != w.worker:
+		if holders[w.token] != w.worker {
 			problems = append(problems, fmt.Sprintf("%s worked with token %d, which it was not granted", w.worker, w.token))
-		case w.begin.Before(g.WindowStart) || !w.end.Before(g.WindowEnd):
-			problems = append(problems, fmt.Sprintf("%s worked from %s to %s, outside its window from %s to %s", w.worker,
-				display.Clock(w.begin), display.Clock(w.end), display.Clock(g.WindowStart), display.Clock(g.WindowEnd)))
 		}
 	}
 	return problems

@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strconv"
@@ -32,7 +33,7 @@ func (s *screen) row(cells ...table.Cell) {
 func (s *screen) title(o Options, path string) {
 	s.printf("%s\n\n", s.paint(table.Bold, "slotlease demo"))
 	s.printf("Three workers, processes of this machine, compete for the worker type %q on\na ledger in one SQLite file:\n%s\n\n", workerType, path)
-	s.printf("For each slot of %s one of them gets the lease, by priority. Its work writes\na line every %s. Halfway through a slot the leader is killed.\n\n", short(o.Interval), short(heartbeat))
+	s.printf("For each slot of %s one of them gets the lease, by priority. Its work writes\na line every %s, through a fence that refuses a line after a newer holder's.\nHalfway through a slot the leader is killed.\n\n", short(o.Interval), short(heartbeat))
 }
 
 func (s *screen) begin(wait time.Duration) {
@@ -99,10 +100,11 @@ func (s *screen) summary(v verdict) {
 	for _, name := range names {
 		holders = append(holders, fmt.Sprintf("%s %d", name, v.holders[name]))
 	}
-	ledger := "tokens increase, windows are disjoint, all work inside"
+	ledger := "tokens increase, windows are disjoint, all work granted"
 	if len(v.ledger) > 0 {
 		ledger = strings.Join(v.ledger, "; ")
 	}
+	over := cmp.Or(v.successor, "nobody") + " took over"
 	gaps := "none measured"
 	if n := len(v.gaps); n > 0 {
 		gaps = fmt.Sprintf("median %s, max %s between two holders' lines", short(v.median()), short(v.gaps[n-1]))
@@ -114,9 +116,10 @@ func (s *screen) summary(v verdict) {
 		note  string
 	}{
 		{"slots", v.slots, true, strings.Join(holders, ", ")},
-		{"cut short", len(v.cut), len(v.cut) == 1, strings.Join(v.cut, "; ")},
-		{"missed", len(v.missed), len(v.missed) == 0, strings.Join(v.missed, ", ")},
-		{"overlaps", len(v.overlaps), len(v.overlaps) == 0, fmt.Sprintf("by the %d lines that the work wrote %s", v.lines, strings.Join(v.overlaps, "; "))},
+		{"cut short", len(v.cut), v.successor != "", strings.Join(append(v.cut, over), "; ")},
+		{"missed", len(v.missed), true, strings.Join(v.missed, ", ")},
+		{"overlaps", len(v.overlaps), len(v.overlaps) == 0, fmt.Sprintf("by the %d lines that the fence let through %s", v.lines, strings.Join(v.overlaps, "; "))},
+		{"late lines", v.late, true, "refused by the fence"},
 		{"boundaries", len(v.gaps), true, gaps},
 		{"records", v.records, len(v.ledger) == 0, ledger},
 	}
@@ -133,6 +136,6 @@ func (s *screen) summary(v verdict) {
 		s.printf("%s\n", line)
 	}
 	if len(v.wrong) == 0 {
-		s.printf("\n%s\n", s.paint(table.Green, "All as it should be: never two at once, and a lost worker costs no more than\nthe rest of its slot."))
+		s.printf("\n%s\n", s.paint(table.Green, "All as it should be: never two at once, and another worker took over from the\none that was killed."))
 	}
 }

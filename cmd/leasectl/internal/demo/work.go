@@ -1,13 +1,10 @@
 package demo
 
 import (
-	"encoding/json"
 	"errors"
 	"os"
 	"strconv"
 	"time"
-
-	"github.com/slotlease/slotlease/cmd/leasectl/internal/guard"
 )
 
 // WorkCommand is the hidden command that calls [Work].
@@ -33,8 +30,9 @@ type Line struct {
 	Boot   time.Duration `json:"boot"` // the boot clock, in ns
 }
 
-// Work is the work of the demo: it writes lines to a file until it is stopped. getenv
-// gives it the lease.
+// Work is the work of the demo: it writes lines to a file, through the fence, until it is
+// stopped. getenv gives it the lease. It goes on when a line is refused: to end it is the
+// guard's task.
 func Work(stop <-chan struct{}, path string, getenv func(string) string) (err error) {
 	line := Line{Worker: getenv("LEASE_INSTANCE_ID"), PID: os.Getpid()}
 	if line.Token, err = strconv.ParseInt(getenv("LEASE_TOKEN"), 10, 64); err != nil {
@@ -43,29 +41,23 @@ func Work(stop <-chan struct{}, path string, getenv func(string) string) (err er
 	if line.Slot, err = time.Parse(time.RFC3339, getenv("LEASE_SLOT_START")); err != nil {
 		return err
 	}
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	log, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	write := func(event string) error {
-		line.Event, line.Boot = event, guard.Boottime()
-		// One write each: O_APPEND keeps the lines of all workers whole.
-		b, err := json.Marshal(line)
-		if err == nil {
-			_, err = f.Write(append(b, '\n'))
-		}
+	defer func() { err = errors.Join(err, log.Close()) }()
+	if err := lock(log.Fd(), shared); err != nil { // as long as this process lives: see awaitEnd
 		return err
 	}
 	ticker := time.NewTicker(heartbeat)
 	defer ticker.Stop()
 	for event := LineBegin; ; event = LineBeat {
-		if err := write(event); err != nil {
+		if err := write(log, line, event); err != nil {
 			return err
 		}
 		select {
 		case <-stop:
-			return write(LineEnd)
+			return write(log, line, LineEnd)
 		case <-ticker.C:
 		}
 	}
