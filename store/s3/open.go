@@ -3,7 +3,6 @@ package s3
 import (
 	"cmp"
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net/http"
@@ -66,7 +65,7 @@ type Options struct {
 	AppName string
 
 	// Transport sends the requests. Default: one of the ledger's own, with the proxy of the environment, which trusts the
-	// authorities that the file of AWS_CA_BUNDLE has, which is read again for each new connection, or else the system's.
+	// authorities that the file of AWS_CA_BUNDLE has, or else the system's.
 	Transport Transport
 	// Clock measures waits, and the time since the service's clock was read. Default: the real clock.
 	Clock clock.Clock
@@ -132,10 +131,7 @@ func Open(ctx context.Context, o Options) (*Ledger, error) {
 		return nil, fmt.Errorf("s3: open: %s", storekit.OneLine(l.secrets.Scrub(err.Error())))
 	}
 	if l.transport = o.Transport; l.transport == nil {
-		own, err := newClient(cfg, l.clock)
-		if err != nil {
-			return nil, err
-		}
+		own := newClient(cfg)
 		l.transport, l.idle = own, own.CloseIdleConnections
 	}
 	l.connect(cfg.Credentials, func(set func(*s3.Options)) *s3.Client {
@@ -152,18 +148,15 @@ func Open(ctx context.Context, o Options) (*Ledger, error) {
 }
 
 // newClient is an HTTP client of the ledger's own, which trusts the certificates that AWS_CA_BUNDLE names.
-func newClient(cfg aws.Config, c clock.Clock) (*http.Client, error) {
-	own := storekit.NewTransport(&tls.Config{MinVersion: tls.VersionTLS12})
-	if theirs, ok := cfg.HTTPClient.(*awshttp.BuildableClient); ok && theirs.GetTransport().TLSClientConfig != nil {
-		own.TLSClientConfig.RootCAs = theirs.GetTransport().TLSClientConfig.RootCAs
+func newClient(cfg aws.Config) *http.Client {
+	own := storekit.NewHTTPClient(false)
+	theirs, ok := cfg.HTTPClient.(*awshttp.BuildableClient)
+	if t, mine := own.Transport.(*http.Transport); ok && mine {
+		if c := theirs.GetTransport().TLSClientConfig; c != nil {
+			t.TLSClientConfig.RootCAs = c.RootCAs
+		}
 	}
-	bundle := storekit.File{Name: "AWS_CA_BUNDLE", Path: os.Getenv("AWS_CA_BUNDLE")} // as the SDK reads it
-	files, err := storekit.RenewedTLS(own.TLSClientConfig, bundle, storekit.File{}, storekit.File{})
-	if err != nil {
-		return nil, fmt.Errorf("s3: open: %w", err)
-	}
-	storekit.RenewTLS(own, files, c)
-	return storekit.Direct(own), nil
+	return own
 }
 
 // configure is what the SDK knows of the environment: the region and the credentials.
@@ -194,17 +187,6 @@ func configure(ctx context.Context, o Options, a address, l *Ledger) (aws.Config
 	cfg, err := config.LoadDefaultConfig(ctx, load...)
 	if err == nil && cfg.Region == "" {
 		err = errors.New("no region: give region=… in the URI, or set AWS_REGION")
-	}
-	if first := cfg.Credentials; err == nil && o.Credentials == nil && id == "" && aws.IsCredentialsProvider(first, credentials.StaticCredentialsProvider{}) {
-		// Keys of the shared files, which the SDK reads once. They are read again when the service doesn't accept the keys any more.
-		cfg.Credentials = aws.NewCredentialsCache(aws.CredentialsProviderFunc(func(ctx context.Context) (aws.Credentials, error) {
-			if again, err := config.LoadDefaultConfig(ctx, load...); err == nil {
-				if found, err := again.Credentials.Retrieve(ctx); err == nil {
-					return found, nil
-				}
-			}
-			return first.Retrieve(ctx)
-		}))
 	}
 	return cfg, err
 }

@@ -55,7 +55,7 @@ func TestStatementsReadNoWholeTable(t *testing.T) {
 	l := open(t, Options{Path: filepath.Join(t.TempDir(), "ledger.db")})
 	must(t, "Init()", l.Init(t.Context()))
 	db := raw(t, l.o.Path)
-	for _, text := range []string{insertRecord, insertGuarded, selectOne.text, selectPage.text, selectTail.text, deleteOldest, selectTypes, selectRoster} {
+	for _, text := range []string{insertRecord, insertGuarded, selectOne, selectPage, selectTail, deleteOldest, selectTypes, selectRoster} {
 		plan, err := rows(t.Context(), db, func(r *sql.Rows) (detail string, err error) {
 			return detail, r.Scan(new(int), new(int), new(int), &detail)
 		}, "EXPLAIN QUERY PLAN "+parameter.ReplaceAllString(text, "abs(1)"))

@@ -44,7 +44,7 @@ func (l *Ledger) Backup(ctx context.Context, path string) error {
 		if err := isFree(path); err != nil {
 			return struct{}{}, err
 		}
-		if found, err := l.inspect(ctx); err != nil || found < isOutdated {
+		if found, err := l.inspect(ctx); err != nil || found < isLedger {
 			return struct{}{}, cmp.Or(err, errMissing) // Nothing is created.
 		}
 		f, err := l.use(ctx)
@@ -193,7 +193,7 @@ func check(ctx context.Context, path string) (err error) {
 	switch found, err := identify(ctx, db, true); {
 	case err != nil:
 		return err
-	case found < isOutdated:
+	case found < isLedger:
 		return errMissing
 	}
 	var verdict string

@@ -38,9 +38,6 @@ var columns = []struct {
 	{"attempt", "INTEGER"},
 }
 
-// columnsOfSchema1 is how many of the columns a file of schema 1 has.
-const columnsOfSchema1 = 17
-
 // document is the column worker, as JSON. It has the orders of operators, the newest done slot, the attempts that are
 // spared and what the worker does, too: columns for them would take a new schema, which older programs refuse, and workers of two
 // versions share the file while one machine is upgraded. Those ignore what they don't know in a

@@ -74,11 +74,11 @@ func (l *Ledger) reopen(ctx context.Context, used files) (*file, error) {
 	}
 	// A ledger that existed and was removed is not created again: workers may still
 	// work under its leases, and an empty file would grant them a second time.
-	if found < isOutdated && (l.o.ReadOnly || used.path != "") {
+	if found != isLedger && (l.o.ReadOnly || used.path != "") {
 		return nil, errMissing
 	}
-	if found != isLedger && !l.o.ReadOnly {
-		if err := establish(ctx, l.o.Path, found < isOutdated); err != nil {
+	if found != isLedger {
+		if err := establish(ctx, l.o.Path); err != nil {
 			return nil, err
 		}
 	}

@@ -23,11 +23,6 @@
 // So it is with a table that was made anew with another key or other types. Further nullable columns and
 // other tables do no harm, and a handle with [Options.ReadOnly] reads all such files that have the key.
 //
-// The first operation on a file of an earlier version upgrades it in place, in one
-// transaction. From then on earlier versions refuse to open it, but processes that
-// have it open continue. A handle with [Options.ReadOnly] reads such files without
-// upgrading them.
-//
 // [Ledger.Init], or the first other operation but [Ledger.CheckRights], creates a missing file, because a ledger holds no secrets, with
 // the rights that the process's umask leaves of 0666 (0644 where the system isn't Linux), and the
 // group of a setgid folder. For other rights, first

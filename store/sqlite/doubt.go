@@ -78,7 +78,7 @@ type rivalTerm struct {
 }
 
 // rivalTerms are those of the lines by which a term may be in force; that which is over last comes first.
-func (n line) rivalTerms(ctx context.Context, f *file, db rowser, rows map[string]line, since time.Duration) (held []rivalTerm, err error) {
+func (n line) rivalTerms(ctx context.Context, db rowser, rows map[string]line, since time.Duration) (held []rivalTerm, err error) {
 	rivals := n.rivals(rows, since)
 	if len(rivals) == 0 {
 		return nil, nil
@@ -87,7 +87,7 @@ func (n line) rivalTerms(ctx context.Context, f *file, db rowser, rows map[strin
 	for _, r := range rivals {
 		first = earlier(first, r.at(since))
 	}
-	all, err := standing(ctx, f, db, first)
+	all, err := standing(ctx, db, first)
 	if err != nil {
 		return nil, err
 	}

@@ -131,10 +131,8 @@ func (l *Ledger) askLedger(ctx context.Context) (string, error) {
 		return "", storekit.Skip("the file can't be read")
 	case err != nil:
 		return "", err
-	case found < isOutdated:
+	case found < isLedger:
 		return storekit.Found("", storekit.Flaw{Check: store.CheckLedger, What: "the file is missing or empty", Remedy: "leasectl init"})
-	case found == isOutdated:
-		return "written by an earlier version; the next worker adds what this one needs", nil
 	}
 	return fmt.Sprintf("the ledger is there (schema %d)", schemaVersion), nil
 }

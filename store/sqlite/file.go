@@ -181,29 +181,8 @@ func (f *file) close() error {
 }
 
 // records runs a query for all columns.
-func (f *file) records(ctx context.Context, q query, args ...any) (records []store.Record, err error) {
-	text, err := f.text(ctx, q)
-	if err != nil {
-		return nil, err
-	}
-	return rows(ctx, f.db, func(r *sql.Rows) (store.Record, error) { return scan(r) }, text, args...)
-}
-
-// text is a query for the schema of the file.
-func (f *file) text(ctx context.Context, q query) (string, error) {
-	if !f.readOnly {
-		return q.text, nil
-	}
-	// The file may still have schema 1. If it is upgraded right after this, the query for
-	// schema 1 still works.
-	var version int64
-	if err := f.db.QueryRowContext(ctx, selectSchema).Scan(&version); err != nil {
-		return "", err
-	}
-	if version == 1 {
-		return q.textSchema1, nil
-	}
-	return q.text, nil
+func (f *file) records(ctx context.Context, query string, args ...any) (records []store.Record, err error) {
+	return rows(ctx, f.db, func(r *sql.Rows) (store.Record, error) { return scan(r) }, query, args...)
 }
 
 // scan reads the columns of a record, and what a query has after them.

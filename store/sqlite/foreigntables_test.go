@@ -92,10 +92,12 @@ func TestLastingFaultsOfTheTablesAreRefusals(t *testing.T) {
 	}
 }
 
-func TestAnUpgradeKeepsAColumnThatIsThere(t *testing.T) {
-	path := old(t)
-	execute(t, raw(t, path), "ALTER TABLE WorkerLeases ADD COLUMN attempt INTEGER")
+// Nothing of before the first release is read.
+func TestAFileOfSchema1IsRefused(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ledger.db")
 	must(t, "Init()", open(t, Options{Path: path}).Init(t.Context()))
+	execute(t, raw(t, path), "PRAGMA user_version = 1")
+	refuses(t, path, "schema 1")
 }
 
 // Limits of texts are in bytes of UTF-8.

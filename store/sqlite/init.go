@@ -36,13 +36,10 @@ var (
 
 // queryTail selects a key that can't be followed, if there is one, and the newest records: one statement takes less
 // time than two. The last column is 1 for that key.
-func queryTail() query {
-	text := func(have int) string {
-		return `SELECT NULL, n` + strings.Repeat(", NULL", len(columns)-2) + `, 1 FROM (` + selectUnreachable + ` AS n) WHERE n IS NOT NULL
-			UNION ALL SELECT *, 0 FROM (SELECT ` + readColumns(have) + ` FROM WorkerLeases
-			WHERE workerType = ?1 AND seq BETWEEN 1 AND ?2 ORDER BY seq DESC LIMIT ?3 + 0)`
-	}
-	return query{text: text(len(columns)), textSchema1: text(columnsOfSchema1)}
+func queryTail() string {
+	return `SELECT NULL, n` + strings.Repeat(", NULL", len(columns)-2) + `, 1 FROM (` + selectUnreachable + ` AS n) WHERE n IS NOT NULL
+		UNION ALL SELECT *, 0 FROM (SELECT ` + readColumns() + ` FROM WorkerLeases
+		WHERE workerType = ?1 AND seq BETWEEN 1 AND ?2 ORDER BY seq DESC LIMIT ?3 + 0)`
 }
 
 // selectSince selects the newest records of each valid worker type, down to the one below the
@@ -50,30 +47,25 @@ func queryTail() query {
 // each type it looks at so many.
 var selectSince = querySince()
 
-func querySince() query {
-	text := func(have int) string {
-		return `WITH RECURSIVE ` + hop + `,
-			oldest AS (SELECT name, (
-				SELECT min(n) FROM (
-					SELECT seq AS n, windowStart AS s, windowEnd AS e, kind AS k, claim AS c, token AS t, instanceId AS i
-					FROM WorkerLeases WHERE workerType = hop.name AND seq BETWEEN 1 AND ?1 ORDER BY seq DESC LIMIT ?3)
-				WHERE typeof(e) <> 'integer' OR typeof(s) <> 'integer' OR typeof(t) <> 'integer' OR k IS NULL OR c IS NULL OR i IS NULL OR e > ?2) AS n
-			FROM hop WHERE name GLOB '[A-Za-z0-9]*' AND name NOT GLOB '*[^A-Za-z0-9._-]*' AND length(name) <= 63 AND name <> '` + store.Sightings + `'),
-			since AS (SELECT name, (SELECT min(seq) FROM WorkerLeases WHERE workerType = oldest.name AND seq >= 1) AS firstSeq,
-				coalesce((SELECT max(seq) FROM WorkerLeases WHERE workerType = oldest.name AND seq BETWEEN 1 AND oldest.n - 1), oldest.n) AS fromSeq
-			FROM oldest WHERE oldest.n IS NOT NULL)
-			SELECT ` + readColumns(have) + `, since.firstSeq FROM since JOIN WorkerLeases
-			ON workerType = since.name AND seq BETWEEN since.fromSeq AND ?1 ORDER BY workerType, seq DESC`
-	}
-	return query{text: text(len(columns)), textSchema1: text(columnsOfSchema1)}
+func querySince() string {
+	return `WITH RECURSIVE ` + hop + `,
+		oldest AS (SELECT name, (
+			SELECT min(n) FROM (
+				SELECT seq AS n, windowStart AS s, windowEnd AS e, kind AS k, claim AS c, token AS t, instanceId AS i
+				FROM WorkerLeases WHERE workerType = hop.name AND seq BETWEEN 1 AND ?1 ORDER BY seq DESC LIMIT ?3)
+			WHERE typeof(e) <> 'integer' OR typeof(s) <> 'integer' OR typeof(t) <> 'integer' OR k IS NULL OR c IS NULL OR i IS NULL OR e > ?2) AS n
+		FROM hop WHERE name GLOB '[A-Za-z0-9]*' AND name NOT GLOB '*[^A-Za-z0-9._-]*' AND length(name) <= 63 AND name <> '` + store.Sightings + `'),
+		since AS (SELECT name, (SELECT min(seq) FROM WorkerLeases WHERE workerType = oldest.name AND seq >= 1) AS firstSeq,
+			coalesce((SELECT max(seq) FROM WorkerLeases WHERE workerType = oldest.name AND seq BETWEEN 1 AND oldest.n - 1), oldest.n) AS fromSeq
+		FROM oldest WHERE oldest.n IS NOT NULL)
+		SELECT ` + readColumns() + `, since.firstSeq FROM since JOIN WorkerLeases
+		ON workerType = since.name AND seq BETWEEN since.fromSeq AND ?1 ORDER BY workerType, seq DESC`
 }
 
 const (
-	selectSchema = `PRAGMA user_version`
 	createBoot   = `CREATE TABLE Boot (id TEXT NOT NULL PRIMARY KEY, wallOffset INTEGER NOT NULL) STRICT, WITHOUT ROWID`
 	lockBoot     = `DELETE FROM Boot WHERE id IS NULL` // it has none
 	insertLine   = `INSERT INTO Boot (id, wallOffset, madeAt) VALUES (?1, ?2, ?3)`
-	selectColumn = `SELECT count(*) FROM pragma_table_info('WorkerLeases') WHERE name = ?1 COLLATE NOCASE`
 	selectMadeAt = `SELECT count(*) FROM pragma_table_info('Boot') WHERE name = 'madeAt' COLLATE NOCASE`
 	addMadeAt    = `ALTER TABLE Boot ADD COLUMN madeAt INTEGER`
 	// In a file of an earlier version, the names of the later columns are those of missing.
@@ -125,21 +117,6 @@ func createStatement() string {
 	return b.String()
 }
 
-// upgrade returns the statements that make schema 1 this schema. What intruder has let pass for a column of
-// a ledger's stays.
-func upgrade(ctx context.Context, db querier) (all []string, err error) {
-	for _, c := range columns[columnsOfSchema1:] {
-		var there bool
-		if err := db.QueryRowContext(ctx, selectColumn, c.name).Scan(&there); err != nil {
-			return nil, err
-		}
-		if !there {
-			all = append(all, fmt.Sprintf("ALTER TABLE WorkerLeases ADD COLUMN %q %s", c.name, c.kind))
-		}
-	}
-	return append(all, fmt.Sprintf("PRAGMA user_version = %d", schemaVersion)), nil
-}
-
 // guards are true while the tables are as they were when intruder looked at them, and store time is
 // that by which the records were made.
 const guards = "(SELECT schema_version FROM pragma_schema_version()) = ? AND (? IS NULL OR ? IN (SELECT wallOffset FROM Boot))"
@@ -174,23 +151,17 @@ func below(prev *store.Record) []any {
 	return []any{false, string(prev.Kind), prev.Claim, prev.InstanceID}
 }
 
-// query reads all columns, in a file of this schema and in one of schema 1.
-type query struct{ text, textSchema1 string }
-
-func queryFor(where string) query {
-	text := func(have int) string { return "SELECT " + readColumns(have) + " FROM WorkerLeases WHERE " + where }
-	return query{text: text(len(columns)), textSchema1: text(columnsOfSchema1)}
+// queryFor reads all columns.
+func queryFor(where string) string {
+	return "SELECT " + readColumns() + " FROM WorkerLeases WHERE " + where
 }
 
-// readColumns selects all columns, with NULL for those that the file doesn't have. A
-// text that is too long for a record, such as 16 MB of metadata, is not loaded but
+// readColumns selects all columns. A text that is too long for a record, such as 16 MB of metadata, is not loaded but
 // replaced by its negated size.
-func readColumns(have int) string {
+func readColumns() string {
 	names := make([]string, len(columns))
 	for i, c := range columns {
 		switch {
-		case i >= have:
-			names[i] = "NULL"
 		case c.kind != "TEXT":
 			names[i] = fmt.Sprintf("%q", c.name)
 		default:
@@ -200,24 +171,18 @@ func readColumns(have int) string {
 	return strings.Join(names, ", ")
 }
 
-// Init creates the file and its tables, or upgrades those of an earlier version
-// of this package. It changes no record that is there.
+// Init creates the file and its tables. It changes no record that is there.
 func (l *Ledger) Init(ctx context.Context) error {
 	_, err := writes(ctx, l, "init", l.o.Path, func(context.Context, *file) (struct{}, error) { return struct{}{}, nil })
 	return err
 }
 
-// establish upgrades a ledger of an earlier schema or, if anew, creates one in a file
-// that is missing or empty. It uses one transaction, so that of two processes one waits
+// establish creates a ledger in a file that is missing or empty. It uses one transaction, so that of two processes one waits
 // for the other, and no process sees half a ledger. A new file gets WAL mode later, so
 // that the file itself, not only its log, has the marks of a ledger.
-func establish(ctx context.Context, path string, anew bool) (err error) {
-	mode := "mode=rw"
-	if anew {
-		mode = "mode=rwc"
-		create(path)
-	}
-	db, err := connect(path, mode)
+func establish(ctx context.Context, path string) (err error) {
+	create(path)
+	db, err := connect(path, "mode=rwc")
 	if err != nil {
 		return err
 	}
@@ -231,22 +196,10 @@ func establish(ctx context.Context, path string, anew bool) (err error) {
 	if _, err := conn.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
 		return err
 	}
-	var statements []string
-	switch found, err := identify(ctx, conn, false); {
-	case err != nil:
+	if found, err := identify(ctx, conn, false); err != nil || found == isLedger { // created by another process meanwhile
 		return err
-	case found == isLedger: // created by another process meanwhile
-		return nil
-	case found == isOutdated:
-		if statements, err = upgrade(ctx, conn); err != nil {
-			return err
-		}
-	case anew:
-		statements = creation
-	default: // replaced by an empty file meanwhile
-		return errMissing
 	}
-	for _, statement := range append(slices.Clip(statements), "COMMIT") {
+	for _, statement := range append(slices.Clip(creation), "COMMIT") {
 		if _, err := conn.ExecContext(ctx, statement); err != nil {
 			return err
 		}

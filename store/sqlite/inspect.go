@@ -20,9 +20,8 @@ import (
 type state int
 
 const (
-	isMissing  state = iota
-	isEmpty          // may become a ledger
-	isOutdated       // a ledger of an earlier schema
+	isMissing state = iota
+	isEmpty         // may become a ledger
 	isLedger
 )
 
@@ -191,6 +190,11 @@ func identify(ctx context.Context, db querier, readOnly bool) (state, error) {
 			Check: store.CheckLedger, What: fmt.Sprintf("written by a newer version (schema %d, this one knows %d)", version, schemaVersion),
 			Remedy: "upgrade this program",
 		}.Refuse()
+	case version == 1 && key.String == primaryKey:
+		return isMissing, fault.Flaw{
+			Check: store.CheckLedger, What: "written by a program from before the first release (schema 1)",
+			Remedy: "stop its workers, and begin with a new file",
+		}.Refuse()
 	case version < 1 || key.String != primaryKey:
 		return isMissing, rebuilt(fmt.Sprintf("schema %d, primary key of WorkerLeases %q, want %q", version, key.String, primaryKey))
 	}
@@ -198,9 +202,6 @@ func identify(ctx context.Context, db querier, readOnly bool) (state, error) {
 		if _, err := intruder(ctx, db); err != nil {
 			return isMissing, err
 		}
-	}
-	if version < schemaVersion {
-		return isOutdated, nil
 	}
 	return isLedger, nil
 }

@@ -195,7 +195,7 @@ func (l *Ledger) choose(ctx context.Context, f *file, db rowser, rows map[string
 		n, known = nearest(rows, right)
 		n.madeAt = min(n.madeAt, now) // It may be that of an earlier boot.
 	}
-	held, err := n.rivalTerms(ctx, f, db, rows, now)
+	held, err := n.rivalTerms(ctx, db, rows, now)
 	switch {
 	case err != nil:
 		return line{}, false, err

@@ -198,39 +198,28 @@ func (c *child) end(t *testing.T) {
 	}
 }
 
-func TestProcessesThatCreateOrUpgradeTheFileAtOnceShareIt(t *testing.T) {
+func TestProcessesThatCreateTheFileAtOnceShareIt(t *testing.T) {
 	suites.Prove(t, "it starts many processes")
-	for name, c := range map[string]struct {
-		path  func(t *testing.T) string
-		types []string // that are there before
-	}{
-		"a missing file":               {path: func(t *testing.T) string { return filepath.Join(t.TempDir(), "ledger.db") }},
-		"a file of an earlier version": {old, []string{"job"}},
-	} {
-		for round := range 5 {
-			path, want := c.path(t), c.types
-			var children []*child
-			for i := range 4 {
-				worker := fmt.Sprint("job-", i)
-				want = append(want, worker)
-				children = append(children, spawn(t, "create", path, worker, 0))
+	for round := range 5 {
+		path, want := filepath.Join(t.TempDir(), "ledger.db"), []string(nil)
+		var children []*child
+		for i := range 4 {
+			worker := fmt.Sprint("job-", i)
+			want = append(want, worker)
+			children = append(children, spawn(t, "create", path, worker, 0))
+		}
+		startAll(t, children)
+		l := open(t, Options{Path: path})
+		if got, err := l.WorkerTypes(t.Context()); err != nil || !slices.Equal(got, want) {
+			t.Errorf("round %d: WorkerTypes() = %v, %v, want %v", round, got, err, want)
+		}
+		for _, worker := range want {
+			if r, err := l.Get(t.Context(), worker, 1); err != nil || r != storetest.Grant(worker, 1) {
+				t.Errorf("round %d: Get(%s, 1) = %+v, %v, want what was appended", round, worker, r, err)
 			}
-			startAll(t, children)
-			l := open(t, Options{Path: path})
-			if got, err := l.WorkerTypes(t.Context()); err != nil || !slices.Equal(got, want) {
-				t.Errorf("%s, round %d: WorkerTypes() = %v, %v, want %v", name, round, got, err, want)
-			}
-			for _, worker := range want[len(c.types):] {
-				if r, err := l.Get(t.Context(), worker, 1); err != nil || r != storetest.Grant(worker, 1) {
-					t.Errorf("%s, round %d: Get(%s, 1) = %+v, %v, want what was appended", name, round, worker, r, err)
-				}
-			}
-			if offsets := asked[int](t, path, "SELECT count(*) FROM Boot"); offsets > 1 {
-				t.Errorf("%s, round %d: Boot has %d rows, want at most 1", name, round, offsets)
-			}
-			if c.types != nil {
-				wantThree(t, l)
-			}
+		}
+		if offsets := asked[int](t, path, "SELECT count(*) FROM Boot"); offsets > 1 {
+			t.Errorf("round %d: Boot has %d rows, want at most 1", round, offsets)
 		}
 	}
 }

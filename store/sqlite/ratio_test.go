@@ -83,7 +83,7 @@ func BenchmarkLoneTail(b *testing.B) {
 	}
 	must(b, "Now()", documenttest.ErrorOf(l.Now(b.Context())))
 	newest := queryFor(`workerType = ?1 AND seq BETWEEN 1 AND ?2 ORDER BY seq DESC LIMIT ?3 + 0`)
-	all := prepared(b, path, selectUnreachable, newest.text, selectLines)
+	all := prepared(b, path, selectUnreachable, newest, selectLines)
 	ctx, cancel := context.WithCancel(b.Context())
 	defer cancel()
 	compare(b,

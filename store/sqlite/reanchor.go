@@ -109,7 +109,7 @@ func (l *Ledger) reanchor(ctx context.Context, f *file, change bool) (a Anchor, 
 		for _, other := range now.rivals(lines, since) {
 			others = append(others, other)
 		}
-		if err := idle(ctx, f, tx, &a, others, since); err != nil || !change {
+		if err := idle(ctx, tx, &a, others, since); err != nil || !change {
 			return err
 		}
 		return putLines(ctx, tx, map[string]line{l.boot.id: now})
@@ -120,12 +120,12 @@ func (l *Ledger) reanchor(ctx context.Context, f *file, change bool) (a Anchor, 
 // idle checks that no term may be in force, by either time or by another line of this boot, and
 // notes which records are ahead of the wall clock. What is to come later than soon has no holder:
 // nobody uses the ledger. The first line is that of store time, at a reading of the boot clock.
-func idle(ctx context.Context, f *file, tx *sql.Tx, a *Anchor, lines []line, since time.Duration) error {
+func idle(ctx context.Context, tx *sql.Tx, a *Anchor, lines []line, since time.Duration) error {
 	first := a.WallTime
 	for _, n := range lines {
 		first = earlier(first, n.at(since))
 	}
-	all, err := standing(ctx, f, tx, first)
+	all, err := standing(ctx, tx, first)
 	if err != nil {
 		return err
 	}

@@ -29,7 +29,7 @@ func (l *Ledger) CheckRights(ctx context.Context) error {
 			return none, nil
 		}
 		found, err := l.inspect(ctx)
-		if err == nil && found < isOutdated {
+		if err == nil && found < isLedger {
 			err = errMissing
 		}
 		return none, err

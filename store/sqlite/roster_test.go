@@ -64,32 +64,29 @@ func withoutRoster(t *testing.T) string {
 	return path
 }
 
-func TestAFileOfAnEarlierVersionHasARosterFromTheFirstAttend(t *testing.T) {
-	for name, path := range map[string]string{"of schema 1": old(t), "without the table": withoutRoster(t)} {
-		t.Run(name, func(t *testing.T) {
-			l, other := open(t, Options{Path: path}), open(t, Options{Path: path})
-			for at, h := range []*Ledger{l, other} {
-				must(t, "Append()", h.Append(t.Context(), storetest.Grant("job", int64(10+at))))
-			}
-			must(t, "Leave()", l.Leave(t.Context(), "job", []string{"a"}))
-			reader := open(t, Options{Path: path, ReadOnly: true})
-			for _, h := range []*Ledger{l, reader} {
-				documenttest.Equal(t, "Presences() before the first Attend", len(rosterOf(t, h)), 0)
-			}
-			must(t, "Attend()", l.Attend(t.Context(), []store.Presence{storetest.Presence("job", "a")}))
-			must(t, "Attend() by another", other.Attend(t.Context(), []store.Presence{storetest.Presence("job", "b")}))
-			for _, h := range []*Ledger{l, other, reader, open(t, Options{Path: path})} {
-				if got := rosterOf(t, h); !slices.Equal(got, []string{"a", "b"}) {
-					t.Errorf("Presences() = %q, want a and b", got)
-				}
-			}
-			// The schema has changed under them.
-			for at, h := range []*Ledger{l, other} {
-				must(t, "Append() afterwards", h.Append(t.Context(), storetest.Grant("job", int64(20+at))))
-			}
-			documenttest.Equal(t, "user_version", version(t, path), schemaVersion)
-		})
+func TestAFileWithoutARosterHasOneFromTheFirstAttend(t *testing.T) {
+	path := withoutRoster(t)
+	l, other := open(t, Options{Path: path}), open(t, Options{Path: path})
+	for at, h := range []*Ledger{l, other} {
+		must(t, "Append()", h.Append(t.Context(), storetest.Grant("job", int64(10+at))))
 	}
+	must(t, "Leave()", l.Leave(t.Context(), "job", []string{"a"}))
+	reader := open(t, Options{Path: path, ReadOnly: true})
+	for _, h := range []*Ledger{l, reader} {
+		documenttest.Equal(t, "Presences() before the first Attend", len(rosterOf(t, h)), 0)
+	}
+	must(t, "Attend()", l.Attend(t.Context(), []store.Presence{storetest.Presence("job", "a")}))
+	must(t, "Attend() by another", other.Attend(t.Context(), []store.Presence{storetest.Presence("job", "b")}))
+	for _, h := range []*Ledger{l, other, reader, open(t, Options{Path: path})} {
+		if got := rosterOf(t, h); !slices.Equal(got, []string{"a", "b"}) {
+			t.Errorf("Presences() = %q, want a and b", got)
+		}
+	}
+	// The schema has changed under them.
+	for at, h := range []*Ledger{l, other} {
+		must(t, "Append() afterwards", h.Append(t.Context(), storetest.Grant("job", int64(20+at))))
+	}
+	documenttest.Equal(t, "user_version", asked[int](t, path, "PRAGMA user_version"), schemaVersion)
 }
 
 func TestOfHandlesThatAttendFirstAtOnceEachDoesSo(t *testing.T) {

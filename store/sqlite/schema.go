@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"math"
 	"regexp"
 	"strings"
 
@@ -43,7 +42,7 @@ var selectIntruder = `SELECT
 var selectRebuilt = `(SELECT 'table WorkerLeases isn''t STRICT' FROM pragma_table_list('WorkerLeases') WHERE schema = 'main' AND NOT strict
 	UNION ALL SELECT 'column ' || own.name || ' of ' || own.place || ' is ' || iif(c.name IS NULL, 'missing', coalesce(nullif(c.type, ''), 'untyped') || iif(c."notnull", ' NOT NULL', '') || iif(c.hidden, ' GENERATED', '')) || ', want ' || own.kind
 	FROM (` + selectOwn() + `) AS own LEFT JOIN pragma_table_xinfo(own.place) AS c ON c.name = own.name
-	WHERE iif(c.name IS NULL, own.since <= (SELECT user_version FROM pragma_user_version()), c.hidden OR upper(c.type) || iif(c."notnull", ' NOT NULL', '') <> own.kind)
+	WHERE iif(c.name IS NULL, own.demanded, c.hidden OR upper(c.type) || iif(c."notnull", ' NOT NULL', '') <> own.kind)
 	LIMIT 1)`
 
 // selectKey selects the columns of the primary key of a table, as primaryKey has them.
@@ -51,24 +50,19 @@ func selectKey(table string) string {
 	return `(SELECT group_concat(name, ',') FROM (SELECT name FROM pragma_table_info('` + table + `') WHERE pk > 0 ORDER BY pk))`
 }
 
-// selectOwn selects the columns of a ledger: the table, the name and the kind of each, and the
-// schema that it came with.
+// selectOwn selects the columns of a ledger: the table, the name and the kind of each, and whether it must be there.
 func selectOwn() string {
 	var rows []string
-	row := func(place, name, kind string, since int) {
-		rows = append(rows, fmt.Sprintf("SELECT '%s' AS place, '%s' AS name, '%s' AS kind, %d AS since", place, name, kind, since))
+	row := func(place, name, kind string, demanded bool) {
+		rows = append(rows, fmt.Sprintf("SELECT '%s' AS place, '%s' AS name, '%s' AS kind, %v AS demanded", place, name, kind, demanded))
 	}
-	for i, c := range columns {
-		since := 1
-		if i >= columnsOfSchema1 {
-			since = schemaVersion
-		}
-		row("WorkerLeases", c.name, c.kind, since)
+	for _, c := range columns {
+		row("WorkerLeases", c.name, c.kind, true)
 	}
-	row("Boot", "id", "TEXT NOT NULL", 1)
-	row("Boot", "wallOffset", "INTEGER NOT NULL", 1)
+	row("Boot", "id", "TEXT NOT NULL", true)
+	row("Boot", "wallOffset", "INTEGER NOT NULL", true)
 	for _, name := range bootColumns {
-		row("Boot", name, "INTEGER", math.MaxInt32) // No schema demands them.
+		row("Boot", name, "INTEGER", false)
 	}
 	return strings.Join(rows, " UNION ALL ")
 }

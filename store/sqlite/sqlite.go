@@ -102,7 +102,7 @@ func Open(ctx context.Context, o Options) (*Ledger, error) {
 	}
 	_, err = do(ctx, l, "open", l.o.Path, func(ctx context.Context) (struct{}, error) {
 		found, err := l.inspect(ctx)
-		if err == nil && found < isOutdated && l.o.ReadOnly {
+		if err == nil && found < isLedger && l.o.ReadOnly {
 			err = errMissing
 		}
 		return struct{}{}, err

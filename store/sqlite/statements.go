@@ -12,7 +12,7 @@ import (
 // to parse it takes longer than to run it.
 var lasting = []string{
 	insertRecord, beginGroup, selectGuards, insertGuarded, commitGroup, rollbackGroup,
-	selectOne.text, selectPage.text, selectTail.text, selectTails.text, selectLines, selectTypes, selectSchema, deleteOldest,
+	selectOne, selectPage, selectTail, selectTails, selectLines, selectTypes, deleteOldest,
 }
 
 // statements are what a connection has prepared. SQLite itself prepares one anew when the tables have changed.

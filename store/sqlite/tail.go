@@ -130,16 +130,13 @@ func (l *Ledger) readAtOnce(ctx context.Context, p patience, asked []question) [
 
 // tail reads the newest records of one type.
 func (f *file) tail(ctx context.Context, q question) ([]answer, error) {
-	text, err := f.text(ctx, selectTail)
-	if err != nil {
-		return nil, err
-	}
 	ask := func(ctx context.Context, db rowser) ([]store.Record, error) {
 		return rows(ctx, db, func(row *sql.Rows) (store.Record, error) {
 			return scanTail(row, q.workerType)
-		}, text, q.workerType, int64(store.MaxSeq), q.limit)
+		}, selectTail, q.workerType, int64(store.MaxSeq), q.limit)
 	}
 	var records []store.Record
+	var err error
 	if q.limit <= maxBrief {
 		records, err = brief(ctx, f, func(ctx context.Context, conn *sql.Conn) ([]store.Record, error) { return ask(ctx, conn) })
 	} else {
@@ -155,10 +152,6 @@ func (f *file) tails(ctx context.Context, asked []question) ([]answer, error) {
 		names[i], most = q.workerType, max(most, q.limit)
 	}
 	list, err := json.Marshal(names)
-	if err != nil {
-		return nil, err
-	}
-	text, err := f.text(ctx, selectTails)
 	if err != nil {
 		return nil, err
 	}
@@ -178,7 +171,7 @@ func (f *file) tails(ctx context.Context, asked []question) ([]answer, error) {
 			}
 			answers[i].records = append(answers[i].records, r)
 			return none, nil
-		}, text, string(list), int64(store.MaxSeq), most)
+		}, selectTails, string(list), int64(store.MaxSeq), most)
 	})
 	for i, q := range asked {
 		answers[i].records = newest(answers[i].records, q.limit)
@@ -223,13 +216,10 @@ func scanTail(row *sql.Rows, workerType string, more ...any) (store.Record, erro
 
 // queryTails is queryTail for the types of a JSON list. The last column is the place of the type in it. It has the
 // name of its table before it, since others may have added a column of that name.
-func queryTails() query {
-	text := func(have int) string {
-		return `SELECT NULL, n` + strings.Repeat(", NULL", len(columns)-2) + `, 1, key FROM (
-			SELECT (` + strings.ReplaceAll(selectUnreachable, "?1", "asked.value") + `) AS n, asked.key FROM json_each(?1) AS asked) WHERE n IS NOT NULL
-			UNION ALL SELECT ` + readColumns(have) + `, 0, asked.key FROM json_each(?1) AS asked CROSS JOIN WorkerLeases
-			ON workerType = asked.value AND seq IN (
-				SELECT seq FROM WorkerLeases WHERE workerType = asked.value AND seq BETWEEN 1 AND ?2 ORDER BY seq DESC LIMIT ?3 + 0)`
-	}
-	return query{text: text(len(columns)), textSchema1: text(columnsOfSchema1)}
+func queryTails() string {
+	return `SELECT NULL, n` + strings.Repeat(", NULL", len(columns)-2) + `, 1, key FROM (
+		SELECT (` + strings.ReplaceAll(selectUnreachable, "?1", "asked.value") + `) AS n, asked.key FROM json_each(?1) AS asked) WHERE n IS NOT NULL
+		UNION ALL SELECT ` + readColumns() + `, 0, asked.key FROM json_each(?1) AS asked CROSS JOIN WorkerLeases
+		ON workerType = asked.value AND seq IN (
+			SELECT seq FROM WorkerLeases WHERE workerType = asked.value AND seq BETWEEN 1 AND ?2 ORDER BY seq DESC LIMIT ?3 + 0)`
 }

@@ -164,17 +164,6 @@ func TestTailsOfManyTypesOfWhichSomeAreDamaged(t *testing.T) {
 	}
 }
 
-// A reader of a file of the first version goes without the later columns.
-func TestTailsOfManyTypesInAFileOfSchema1(t *testing.T) {
-	l := open(t, Options{Path: old(t), ReadOnly: true})
-	want, _, err := l.Tail(t.Context(), "job", 2)
-	must(t, "Tail()", err)
-	for i, a := range tails(t, l, []question{{"job", 2, 0}, {"job", 2, 0}, {"none", 1, 0}, {"job", 1, 0}}, always(t), func() {}) {
-		must(t, "Tail() with others", a.err)
-		documenttest.Equal(t, "records", text(t, a.records), text(t, want[:[]int{2, 2, 0, 1}[i]]))
-	}
-}
-
 func text(t *testing.T, records []store.Record) string {
 	t.Helper()
 	if len(records) == 0 {

@@ -22,11 +22,7 @@ func (t tail) state(n line, since time.Duration) ledger.State {
 
 // standing reads the newest records of each worker type: as many as it takes to know the terms that
 // are in force at a time or later.
-func standing(ctx context.Context, f *file, db rowser, since time.Time) (all []tail, err error) {
-	text, err := f.text(ctx, selectSince)
-	if err != nil {
-		return nil, err
-	}
+func standing(ctx context.Context, db rowser, since time.Time) (all []tail, err error) {
 	var of string // the worker type whose records these are
 	var oldest int64
 	var records []store.Record
@@ -44,7 +40,7 @@ func standing(ctx context.Context, f *file, db rowser, since time.Time) (all []t
 		}
 		records = append(records, r)
 		return struct{}{}, err
-	}, text, int64(store.MaxSeq), since.UnixMilli(), ledger.Deepest)
+	}, selectSince, int64(store.MaxSeq), since.UnixMilli(), ledger.Deepest)
 	done()
 	return all, err
 }
