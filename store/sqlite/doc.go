@@ -159,9 +159,7 @@
 // leasectl run. It takes boot ids that differ within one boot, too.
 //
 // Rows with an offset of more than 146 years are foreign, and are ignored. Rows of early versions don't say when they were
-// stored, and count as stored a minute after boot. Where an earlier version has noted in a row until when a term may be in
-// force by another offset, that is waited for, 366 days at most. Where it has noted that another offset followed (overAt), no
-// process takes the first one again, and a term by that is in force no longer than it says.
+// stored, and count as stored a minute after boot.
 //
 // Start workers after the machine has set its clock: an offset from a wrong clock stays until
 // the next boot, too. While store time is more than a second from the wall clock,

@@ -46,18 +46,18 @@ func sharesBoot(a, b line, now time.Duration) bool {
 func (n line) rivals(rows map[string]line, now time.Duration) map[string]line {
 	all, seen := map[string]line{}, map[time.Duration]bool{n.offset: true}
 	for id, row := range rows {
-		if done := !row.over.IsZero() && !row.at(now).Before(row.over); !done && !seen[row.offset] && sharesBoot(n, row, now) {
+		if !seen[row.offset] && sharesBoot(n, row, now) {
 			seen[row.offset], all[id] = true, row
 		}
 	}
 	return all
 }
 
-// farthest is the line of the boot, n or another that none has followed, that is farthest from one that is right:
+// farthest is the line of the boot, n or another, that is farthest from one that is right:
 // processes with its boot id go by it when they start.
 func (n line) farthest(rows map[string]line, right line) line {
 	for _, row := range rows {
-		if row.over.IsZero() && sharesBoot(right, row, right.madeAt) && row.apart(right) > n.apart(right) {
+		if sharesBoot(right, row, right.madeAt) && row.apart(right) > n.apart(right) {
 			n = row
 		}
 	}
@@ -133,18 +133,6 @@ func (r rivalTerm) doubt(right line, path string) error {
 	why := fmt.Sprintf("by the time of boot id %s, which is %v %s the machine's clock, the lease of %q in record %d may be in force",
 		r.id, apart.Abs().Round(time.Millisecond), direction, r.term.WorkerType, r.term.Seq)
 	return unknownFor(r.left(right.madeAt), why, apart.Abs(), right, path, fmt.Sprintf("DELETE FROM Boot WHERE wallOffset = %d", r.offset.Microseconds()))
-}
-
-// unsure is the doubt that an earlier version has stored of a line, while it lasts, or nil. The line itself may be in use.
-func (n line) unsure(rows map[string]line, right line, path string) error {
-	at := n.at(right.madeAt)
-	for id, row := range rows {
-		if left := row.unsureUntil.Sub(at); row.offset == n.offset && left > 0 && left <= ledger.Longest {
-			return unknownFor(left, "by another time than that of boot id "+id+", a lease may be in force, as an earlier version has noted", n.apart(right), right, path,
-				fmt.Sprintf("UPDATE Boot SET unsureUntil = NULL WHERE wallOffset = %d", n.offset.Microseconds()))
-		}
-	}
-	return nil
 }
 
 // unknownFor says why there is no store time for a while, and by which statement to go on sooner.

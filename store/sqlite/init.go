@@ -68,11 +68,10 @@ const (
 	insertLine   = `INSERT INTO Boot (id, wallOffset, madeAt) VALUES (?1, ?2, ?3)`
 	selectMadeAt = `SELECT count(*) FROM pragma_table_info('Boot') WHERE name = 'madeAt' COLLATE NOCASE`
 	addMadeAt    = `ALTER TABLE Boot ADD COLUMN madeAt INTEGER`
-	// In a file of an earlier version, the names of the later columns are those of missing.
-	// Others may have added columns of any type, and written the names in other letters.
-	selectLines = `SELECT id AS id, wallOffset AS wallOffset, (SELECT madeAt FROM Boot WHERE id = b.id) AS madeAt,
-		(SELECT unsureUntil FROM Boot WHERE id = b.id) AS unsureUntil, (SELECT overAt FROM Boot WHERE id = b.id) AS overAt
-		FROM Boot AS b, (SELECT NULL AS madeAt, NULL AS unsureUntil, NULL AS overAt) AS missing`
+	// Before the first row, the column madeAt is that of missing. Others may have added columns of any type, and written the
+	// names in other letters.
+	selectLines = `SELECT id AS id, wallOffset AS wallOffset, (SELECT madeAt FROM Boot WHERE id = b.id) AS madeAt
+		FROM Boot AS b, (SELECT NULL AS madeAt) AS missing`
 	selectUnreachable = `SELECT coalesce(
 		(SELECT max(seq) FROM WorkerLeases WHERE workerType = ?1 AND seq > ?2),
 		(SELECT min(seq) FROM WorkerLeases WHERE workerType = ?1 AND seq < 1))`
@@ -93,10 +92,6 @@ const (
 			SELECT readAt FROM WorkerLeases WHERE workerType = hop.name AND seq BETWEEN 1 AND ?1 ORDER BY seq DESC LIMIT 1) AS at FROM hop)
 		SELECT max(at) FROM heads WHERE at <= ?2`
 )
-
-// bootColumns are those of Boot that no schema demands. madeAt is added when a row is first written, and the others
-// were by an earlier version.
-var bootColumns = []string{"madeAt", "unsureUntil", "overAt"}
 
 // creation are the statements that make an empty file a ledger.
 var creation = []string{

@@ -22,12 +22,6 @@ type line struct {
 	// madeAt is what the boot clock showed when the line began; unknown if an early version of
 	// this package made the row.
 	madeAt time.Duration
-	// unsureUntil is until when, by this line, a term by another one of the boot may be in force. Only
-	// an earlier version of this package has stored it; this one waits instead.
-	unsureUntil time.Time
-	// over, unless it is zero, is when the last term by this line is over, by its own time: an earlier version has stored
-	// that the processes of the boot go by another since.
-	over time.Time
 }
 
 const unknown time.Duration = math.MinInt64
@@ -184,14 +178,14 @@ func (l *Ledger) choose(ctx context.Context, f *file, db rowser, rows map[string
 		case len(used) > 1:
 			return line{}, false, errLines
 		case len(used) == 1:
-			return used[0], false, used[0].unsure(rows, right, l.o.Path)
+			return used[0], false, nil
 		}
 	}
 	if rows, err = current(ctx, db, rows, rows[l.boot.id], right); err != nil {
 		return line{}, false, err
 	}
 	n, known := rows[l.boot.id]
-	if !known || n.madeAt > now || !n.over.IsZero() {
+	if !known || n.madeAt > now {
 		n, known = nearest(rows, right)
 		n.madeAt = min(n.madeAt, now) // It may be that of an earlier boot.
 	}
@@ -200,9 +194,9 @@ func (l *Ledger) choose(ctx context.Context, f *file, db rowser, rows map[string
 	case err != nil:
 		return line{}, false, err
 	case len(held) == 0:
-		return n, !known, n.unsure(rows, right, l.o.Path)
+		return n, !known, nil
 	case len(held) == 1 && !known && held[0].apart(right) <= adoptable:
-		return held[0].line, false, held[0].unsure(rows, right, l.o.Path)
+		return held[0].line, false, nil
 	}
 	return n, !known, held[0].doubt(right, l.o.Path)
 }
@@ -228,7 +222,6 @@ func (n line) take(rows map[string]line, id string, now time.Duration) {
 	maps.DeleteFunc(rows, func(_ string, row line) bool {
 		return row.offset != n.offset && (row.madeAt > now || sharesBoot(n, row, now))
 	})
-	n.unsureUntil, n.over = time.Time{}, time.Time{}
 	if rows[id] = n; len(rows) > enough {
 		clear(rows) // Those of other boots, and of other boot ids with this line, which they find by the wall clock.
 		rows[id] = n

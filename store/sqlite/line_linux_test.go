@@ -2,9 +2,7 @@ package sqlite
 
 import (
 	"context"
-	"fmt"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"sync"
 	"testing"
@@ -91,23 +89,6 @@ func TestALedgerIsNotReanchoredWhileAnotherProcessGoesByItsTime(t *testing.T) {
 		t.Errorf("Now() = %v, want an hour after %v", got, at)
 	}
 	wantBetween(t, l, hire(t, path))
-}
-
-// A worker of an earlier version goes by the line that it has noted the doubt of, and goes on by it.
-func TestWhatEndsADoubtOfAnEarlierVersionLeavesTheLineInUse(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "ledger.db")
-	earlier := open(t, Options{Path: path})
-	until := now(t, earlier).Time.Add(time.Hour)
-	execute(t, raw(t, path), `ALTER TABLE Boot ADD COLUMN unsureUntil INTEGER`, `UPDATE Boot SET unsureUntil = `+strconv.FormatInt(until.UnixMilli(), 10))
-	l := open(t, Options{Path: path})
-	_, err := l.Now(t.Context())
-	documenttest.Says(t, "Now()", err, nil, byEarlier)
-	statement := regexp.MustCompile(`sqlite3 \S+ "([^"]+)"`).FindStringSubmatch(fmt.Sprint(err))
-	execute(t, raw(t, path), statement[1])
-	first := now(t, l).Time
-	if then := now(t, earlier).Time; then.Sub(first).Abs() > time.Minute {
-		t.Errorf("times = %v, and %v of the worker that was there, want the same line", first, then)
-	}
 }
 
 // While it is being re-anchored, a worker that starts waits, and then goes by the new time.

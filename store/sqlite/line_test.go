@@ -3,13 +3,11 @@ package sqlite
 import (
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/slotlease/slotlease/internal/ledger"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/internal/documenttest"
 	"github.com/slotlease/slotlease/testutil/storetest"
@@ -40,16 +38,10 @@ func TestContainersOfOneBootHaveOneTimeThoughTheClockWasStepped(t *testing.T) {
 	}
 }
 
-const byEarlier = "an earlier version has noted"
-
 // wantDoubt demands that a worker has no store time until a lease is over, and that a reader says so.
 func wantDoubt(t *testing.T, what string, o Options, apart time.Duration, parts ...string) {
 	t.Helper()
-	statement := "DELETE FROM Boot"
-	if slices.Contains(parts, byEarlier) {
-		statement = "UPDATE Boot SET unsureUntil = NULL" // The line itself may be in use.
-	}
-	parts = append(parts, "store time is in doubt for ", statement+" WHERE wallOffset = ")
+	parts = append(parts, "store time is in doubt for ", "DELETE FROM Boot WHERE wallOffset = ")
 	_, err := open(t, o).Now(t.Context())
 	documenttest.Says(t, what+": Now()", err, nil, parts...)
 	o.ReadOnly = true
@@ -196,46 +188,6 @@ func TestTheTimeOfTheMachineThatAFileComesFromIsNeitherWarnedOfNorInUse(t *testi
 	documenttest.Equal(t, "how far the clock is ahead", a.Apart(), 0)
 }
 
-func TestADoubtThatAnEarlierVersionHasStoredIsWaitedFor(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "ledger.db")
-	c := bootedAt(noon.Truncate(time.Microsecond), time.Hour, 0)
-	now(t, open(t, Options{Path: path, Clock: c, BootID: "b"}))
-	until := noon.Add(time.Minute).Truncate(time.Millisecond)
-	execute(t, raw(t, path), `ALTER TABLE Boot ADD COLUMN skew INTEGER`, `ALTER TABLE Boot ADD COLUMN unsureUntil INTEGER`, `ALTER TABLE Boot ADD COLUMN overAt INTEGER`,
-		`UPDATE Boot SET skew = 5000000, unsureUntil = `+strconv.FormatInt(until.UnixMilli(), 10))
-	for _, id := range []string{"b", "c"} {
-		wantDoubt(t, id, Options{Path: path, Clock: c, BootID: id}, 0, byEarlier, "until "+store.Format(until))
-	}
-	pass(c, until)
-	wantLine(t, "when it is over", Options{Path: path, Clock: c, BootID: "b"}, 0)
-}
-
-// By its version, no process goes by that line any more, and what is granted later is granted by the other.
-func TestALineThatAnEarlierVersionSaysIsFollowedByAnotherIsNotTakenAgain(t *testing.T) {
-	for over, waits := range map[time.Duration]bool{-time.Minute: false, 0: false, time.Minute: true} {
-		path := filepath.Join(t.TempDir(), "ledger.db")
-		const ahead = 30 * time.Minute
-		c := bootedAt(noon.Truncate(time.Millisecond), 40*time.Hour, 0)
-		l := open(t, Options{Path: path, Clock: c, BootID: "second"})
-		now(t, l)
-		term := granted(1, c.Mock.Now().Add(-time.Minute), time.Hour)
-		term.ReadAt = term.WindowStart
-		must(t, "Append()", l.Append(t.Context(), term))
-		must(t, "Close()", l.Close(t.Context()))
-		overAt := c.Mock.Now().Add(ahead + over)
-		execute(t, raw(t, path), `ALTER TABLE Boot ADD COLUMN overAt INTEGER`, fmt.Sprintf(`INSERT INTO Boot (id, wallOffset, madeAt, overAt)
-			SELECT 'first', wallOffset + %d, madeAt - 1000000, %d FROM Boot`, ahead.Microseconds(), overAt.UnixMilli()))
-		for _, id := range []string{"first", "third"} {
-			o := Options{Path: path, Clock: c, BootID: id}
-			if waits {
-				wantDoubt(t, id, o, ahead, "by the time of boot id first, which is 30m0s ahead")
-				continue
-			}
-			wantLine(t, fmt.Sprintf("%s, %v after what is over", id, -over), o, 0)
-		}
-	}
-}
-
 // pass has time pass on both clocks.
 func pass(c *booted, until time.Time) {
 	d := until.Sub(c.Mock.Now())
@@ -297,16 +249,15 @@ func TestAnAppendByATimeThatWasChangedIsRefused(t *testing.T) {
 	must(t, "Append() by a handle that doesn't know the time", open(t, Options{Path: path}).Append(t.Context(), storetest.Grant("job", 1)))
 }
 
-// No clock shows such a time, and no doubt lasts that long.
+// No clock shows such a time.
 func TestForeignTimeLinesOutOfBoundsDoNoHarm(t *testing.T) {
 	first, second, c := containers(t, 0, nil)
 	want := now(t, first)
-	execute(t, raw(t, first.o.Path), `ALTER TABLE Boot ADD COLUMN unsureUntil INTEGER`, `UPDATE Boot SET unsureUntil = `+strconv.FormatInt(c.Mock.Now().Add(ledger.Longest+time.Millisecond).UnixMilli(), 10),
-		`INSERT INTO Boot (id, wallOffset, madeAt) VALUES ('second', 9223372036854775807, 0), ('third', -9223372036854775808, 0), ('fourth', 5000000000000000, 0)`)
+	execute(t, raw(t, first.o.Path), `INSERT INTO Boot (id, wallOffset, madeAt) VALUES ('second', 9223372036854775807, 0), ('third', -9223372036854775808, 0), ('fourth', 5000000000000000, 0)`)
 	for _, l := range []*Ledger{first, second, open(t, Options{Path: first.o.Path, Clock: c, BootID: "fourth"})} {
 		documenttest.Equal(t, "stamp of "+l.o.BootID, strings.Replace(fmt.Sprint(now(t, l)), l.o.BootID, "first", 1), fmt.Sprint(want))
 	}
-	execute(t, raw(t, first.o.Path), `UPDATE Boot SET madeAt = -9223372036854775808, unsureUntil = 9223372036854775807`)
+	execute(t, raw(t, first.o.Path), `UPDATE Boot SET madeAt = -9223372036854775808`)
 	documenttest.Equal(t, "stamp", now(t, first), want)
 }
 

@@ -52,10 +52,6 @@ func linesIn(ctx context.Context, db rowser) (lines map[string]line, err error) 
 				n.offset, foreign = d, !bounded
 			case names[i] == "madeAt" && bounded:
 				n.madeAt = d
-			case names[i] == "unsureUntil":
-				n.unsureUntil = store.FromMillis(number)
-			case names[i] == "overAt":
-				n.over = store.FromMillis(number)
 			}
 		}
 		if !foreign {

@@ -61,9 +61,7 @@ func selectOwn() string {
 	}
 	row("Boot", "id", "TEXT NOT NULL", true)
 	row("Boot", "wallOffset", "INTEGER NOT NULL", true)
-	for _, name := range bootColumns {
-		row("Boot", name, "INTEGER", false)
-	}
+	row("Boot", "madeAt", "INTEGER", false) // It is added when a row is first written.
 	return strings.Join(rows, " UNION ALL ")
 }
 

@@ -174,7 +174,7 @@ func TestATableThatWasRebuiltOtherwiseIsRefused(t *testing.T) {
 
 // Store time is read from that table. What is no integer there can't be read.
 func TestATableOfTimeLinesThatWasRebuiltOtherwiseIsRefused(t *testing.T) {
-	const id, offset, rest = "id TEXT NOT NULL PRIMARY KEY", "wallOffset INTEGER NOT NULL", "skew INTEGER, unsureUntil INTEGER, overAt INTEGER"
+	const id, offset, rest = "id TEXT NOT NULL PRIMARY KEY", "wallOffset INTEGER NOT NULL", "skew INTEGER"
 	for what, c := range map[string]struct{ id, offset, madeAt, says string }{
 		"real":             {id, "wallOffset REAL NOT NULL", "madeAt INTEGER", "column wallOffset of Boot is REAL NOT NULL, want INTEGER NOT NULL"},
 		"text":             {id, offset, "madeAt TEXT", "column madeAt of Boot is TEXT, want INTEGER"},
