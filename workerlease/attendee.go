@@ -34,6 +34,7 @@ type attendee struct {
 	recalled bool                 // who was there before is known
 	before   []string             // IDs of presences to remove when the own one is stored
 	suspects map[string]time.Time // when those were seen first, by ID, that may be of a process whose place it takes
+	newest   store.Presence       // of those whose place it takes
 	waits    bool                 // with its own one, until the worker has taken in what these say
 	stored   store.Presence
 	at       time.Duration // the local reading then
@@ -208,7 +209,6 @@ func (c *Client) recall(workers []*WorkerLease, all []store.Presence, now time.T
 		if a.recalled = true; first {
 			a.suspects = map[string]time.Time{}
 		}
-		var newest store.Presence
 		for _, p := range byType[w.options.WorkerType] {
 			seen, suspect := a.suspects[p.ID]
 			switch {
@@ -217,8 +217,8 @@ func (c *Client) recall(workers []*WorkerLease, all []store.Presence, now time.T
 				a.before = append(a.before, p.ID)
 			case p.Phase == store.PhaseStopped, !IsPresent(p, now), sameProcess(p.ID, a.id), self.IsGone(p.PID, p.Process):
 				a.before = append(a.before, p.ID)
-				if p.Seen.After(newest.Seen) {
-					newest = p
+				if p.Seen.After(a.newest.Seen) {
+					a.newest = p
 				}
 			case !suspect:
 				a.suspects[p.ID], a.recalled = p.Seen, false
@@ -227,6 +227,10 @@ func (c *Client) recall(workers []*WorkerLease, all []store.Presence, now time.T
 			}
 		}
 		a.waits = first && len(a.before) > 0
+		if !a.recalled {
+			continue // The newest has counted the failures of those before it.
+		}
+		newest := a.newest
 		died := newest.ID != "" && newest.Phase != store.PhaseStopped
 		if died || newest.Failures > 0 {
 			w.post(arrival{event: machine.Remembered{

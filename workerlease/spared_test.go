@@ -143,3 +143,98 @@ func TestThreeAttemptsOfTheNightOutliveAnOutage(t *testing.T) {
 		})
 	}
 }
+
+// slowStop is a worker whose code takes a minute to end when it is told to, with a part of 15 s, and is told so after an hour; another
+// one waits.
+func slowStop(t *testing.T, most int, then workerlease.Task) (other *running) {
+	t.Helper()
+	ledger := memory.New(memory.Options{})
+	o := perSlot("a", 0)
+	o.LeaseInterval, o.Job.MaxAttempts = 24*time.Hour, most
+	a := runsAtOnce(t, ledger.Handle(), o, func(ctx context.Context, _ workerlease.Lease) error {
+		<-ctx.Done()
+		time.Sleep(time.Minute)
+		return errWork
+	})
+	at(time.Minute)
+	o.InstanceID, o.Priority = "b", 1
+	other = runsAtOnce(t, ledger.Handle(), o, then)
+	at(time.Hour)
+	a.cancel()
+	return other
+}
+
+// That the attempt before counts for nothing may be told while the next one runs: then that isn't the last one.
+func TestNothingIsGivenUpThatIsTriedAgain(t *testing.T) {
+	bubble(t, "two attempts that count", func(t *testing.T) {
+		runs := 0
+		b := slowStop(t, 2, func(context.Context, workerlease.Lease) error {
+			time.Sleep(5 * time.Minute)
+			if runs++; runs == 1 {
+				return errWork
+			}
+			return nil
+		})
+		at(20 * time.Hour)
+		for _, e := range observed[event.TaskFailed](b.worker) {
+			if e.GivenUp {
+				t.Errorf("attempt %d is told given up", e.Lease.Attempt)
+			}
+		}
+		if runs != 2 || len(observed[event.Exhausted](b.worker)) > 0 {
+			t.Errorf("%d runs, want 2, and nothing given up", runs)
+		}
+	})
+}
+
+// What waits after failures doesn't wait again after a stop.
+func TestAStopIsFollowedAtOnceWhateverFailedBefore(t *testing.T) {
+	bubble(t, "five failures, and a deployment", func(t *testing.T) {
+		ledger := memory.New(memory.Options{})
+		j := &job{do: func(ctx context.Context, _ workerlease.Lease, n int) error {
+			switch {
+			case n <= 5:
+				return errWork
+			case n == 6:
+				<-ctx.Done()
+				return ctx.Err()
+			}
+			return nil
+		}}
+		o := perSlot("a", 0)
+		o.LeaseInterval = 24 * time.Hour
+		r := runsAtOnce(t, ledger.Handle(), o, j.run)
+		at(8 * time.Hour)
+		r.cancel()
+		must(t, <-r.ended)
+		r.ended <- nil
+		runsAtOnce(t, ledger.Handle(), o, j.run)
+		at(23 * time.Hour)
+		if n := len(j.calls); n != 7 || j.calls[6].began > 8*time.Hour+time.Minute {
+			t.Errorf("calls %+v, want the 7th at once after 8h", j.calls)
+		}
+	})
+}
+
+// A trigger's run that failed waits after that, and not after each slot of the job's own that comes between.
+func TestATriggerIsTriedAgainBetweenShortSlots(t *testing.T) {
+	bubble(t, "slots of a minute", func(t *testing.T) {
+		ledger := memory.New(memory.Options{})
+		var runs []time.Duration
+		o := perSlot("a", 0)
+		o.LeaseInterval, o.Job.MaxAttempts = time.Minute, 5
+		start(t, setup{Options: o, ledger: ledger.Handle(), task: func(_ context.Context, l workerlease.Lease) error {
+			if !l.Triggered {
+				return nil
+			}
+			runs = append(runs, time.Since(t0))
+			return errWork
+		}})
+		at(90 * time.Second)
+		give(t, ledger, operate.Order{Kind: store.OrderTrigger, WorkerType: "job", For: 6 * time.Hour})
+		at(7 * time.Hour)
+		if len(runs) != 5 {
+			t.Errorf("runs at %v, want 5", runs)
+		}
+	})
+}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/slotlease/slotlease/priority"
 	"github.com/slotlease/slotlease/store/memory"
 	"github.com/slotlease/slotlease/workerlease"
 	"github.com/slotlease/slotlease/workerlease/event"
@@ -49,6 +50,21 @@ func TestWorkersThatDoSomethingElseAreTold(t *testing.T) {
 		_, err := attempt(t, ledger.Handle(), perSlot("ours", 0))
 		if n, ok := errors.AsType[*workerlease.NotClaimed](err); !ok || n.Why != workerlease.HeldByAnother || n.Work != theirs.Work {
 			t.Errorf("TryClaim = %+v, want that it is held for %q", n, theirs.Work)
+		}
+	})
+	bubble(t, "of three, each hears of the others once", func(t *testing.T) {
+		ledger := memory.New(memory.Options{})
+		var all []*worker
+		for _, n := range []string{"a", "b", "c"} {
+			o := slotted(n, 0, time.Minute, 0)
+			o.Work, o.TieBreak = "work "+n, priority.Rotate
+			all = append(all, start(t, setup{Options: o, ledger: ledger.Handle()}))
+		}
+		at(time.Hour + 30*time.Second)
+		for _, w := range all {
+			if n := len(observed[event.WorkMismatch](w)); n != 2 {
+				t.Errorf("%d WorkMismatch events, want 2", n)
+			}
 		}
 	})
 }

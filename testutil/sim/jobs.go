@@ -33,7 +33,7 @@ func (w *world) auditWork(p *Process, r, before store.Record) {
 	} else if r.Triggered() {
 		attempt += triedBefore(r, before)
 	}
-	if most := p.options.Job.MaxAttempts; r.Attempt != attempt || r.Spared != spared || most > 0 && attempt-spared > most {
+	if most := mostAttempts(p.options); r.Attempt != attempt || r.Spared != spared || most > 0 && attempt-spared > most {
 		w.violate("seq %d of %v is attempt %d of at most %d that count, %d don't, and says %d and %d", r.Seq, p, attempt, most, spared, r.Attempt, r.Spared)
 	}
 }
@@ -57,6 +57,25 @@ func (w *world) auditSpared(p *Process, r, before store.Record) {
 	if r.Spared != want {
 		w.violate("seq %d of %v, a %s, says that %d attempts don't count, want %d: %s", r.Seq, p, r.Kind, r.Spared, want, r.Metadata)
 	}
+}
+
+// mostAttempts is how often a slot may be tried, but for what doesn't count; 0: as often as time allows.
+func mostAttempts(o workerlease.Options) int {
+	if o.Job != nil && o.Job.MaxAttempts == 0 && o.Job.CatchUp == workerlease.CatchUpAll {
+		return workerlease.CatchUpAttempts
+	}
+	if o.Job == nil {
+		return 0
+	}
+	return o.Job.MaxAttempts
+}
+
+// spared is how many attempts before that of an outcome don't count, as far as the record of that says.
+func spared(r store.Record, of store.Outcome) int {
+	if r.SlotStart.Equal(of.SlotStart) {
+		return r.Spared
+	}
+	return 0
 }
 
 // doneStart is when the newest slot that is done by a record starts, zero if none is.
@@ -102,8 +121,9 @@ func (w *world) auditCall(p *Process, l workerlease.Lease, grant *landed) {
 		jobs.calls, jobs.begun = map[time.Time]int{}, map[string]bool{}
 	}
 	jobs.begun[grant.claim] = true
-	if jobs.calls[l.Slot.Start]++; !w.mixed() && p.options.Job.MaxAttempts > 0 && jobs.calls[l.Slot.Start]-jobs.spared[l.Slot.Start] > p.options.Job.MaxAttempts {
-		w.violate("%v calls the task for the slot from %v the %d. time, %d don't count, and MaxAttempts is %d", p, w.time(l.Slot.Start), jobs.calls[l.Slot.Start], jobs.spared[l.Slot.Start], p.options.Job.MaxAttempts)
+	most := mostAttempts(p.options)
+	if jobs.calls[l.Slot.Start]++; !w.mixed() && most > 0 && jobs.calls[l.Slot.Start]-jobs.spared[l.Slot.Start] > most {
+		w.violate("%v calls the task for the slot from %v the %d. time, %d don't count, and MaxAttempts is %d", p, w.time(l.Slot.Start), jobs.calls[l.Slot.Start], jobs.spared[l.Slot.Start], most)
 	}
 	if l.Triggered {
 		w.auditAsked(p, l, grant)
@@ -179,7 +199,7 @@ func (w *world) auditOutcome(p *Process, l *ledger, r, before store.Record) {
 	if !tells {
 		return
 	}
-	if job := p.options.Job; o.GivenUp && (job == nil || job.MaxAttempts == 0 || o.Attempt < job.MaxAttempts) {
+	if most := mostAttempts(p.options); o.GivenUp && (most == 0 || o.Attempt-spared(r, o) < most) {
 		w.violate("seq %d of %v gives up after attempt %d what may be tried again: %s", r.Seq, p, o.Attempt, r.Metadata)
 	}
 	w.demands.Told++

@@ -102,7 +102,10 @@ func (f facts) mayBeDone(head store.Record) bool {
 func (f facts) retryAt(head store.Record) time.Time {
 	slot := f.workAfter(head)
 	failed := f.s.View.Carried.failed(slot)
-	if slot.IsZero() || !f.m.Once || !f.m.Rules.GivenBack(head) || failed < 1 {
+	o, told := head.Outcome()
+	orderly := told && f.m.Rules.Spares(o) // It has come to nothing since a stop or an order, and not by a failure.
+	// The release of another slot says nothing of when this one was tried.
+	if slot.IsZero() || !f.m.Once || !f.m.Rules.GivenBack(head) || failed < 1 || orderly || !head.SlotStart.Equal(slot.Start) {
 		return time.Time{}
 	}
 	return head.WindowEnd.Add(f.m.Rules.Retry(f.m.MinRetry(slot.Length()), failed, slot.Length()))

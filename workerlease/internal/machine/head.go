@@ -191,10 +191,10 @@ func (x *step) compareSlots(head store.Record, below []store.Record) {
 // them.
 func (x *step) compareWork(head store.Record) {
 	v, own := &x.s.View, x.m.Work
-	if own == "" || head.Work == "" || head.Work == own || head.Work == v.OtherWork || head.Kind == store.KindOutcome {
+	if own == "" || head.Work == "" || head.Work == own || slices.Contains(v.OtherWork[:], head.Work) || head.Kind == store.KindOutcome {
 		return
 	}
-	v.OtherWork = head.Work
+	v.OtherWork = [4]string{head.Work, v.OtherWork[0], v.OtherWork[1], v.OtherWork[2]}
 	x.note(Note{What: OtherWork, Record: head})
 }
 

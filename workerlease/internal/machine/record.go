@@ -30,6 +30,11 @@ func (x *step) observeRecord(r store.Record) {
 	if most := x.at.Now.Latest.Add(x.m.Rules.Longest); s.View.Carried.DoneUntil.After(most) {
 		s.View.Carried.DoneUntil, s.View.Carried.Done = time.Time{}, store.Done{} // No worker that keeps the rules can have written it.
 	}
+	for _, t := range []*Term{&s.Hold.Held, &s.Hold.Next} {
+		if t.Claim == r.Claim && t.Attempt == r.Attempt {
+			t.Spared = r.Spared // An earlier attempt may be told to count for nothing only now.
+		}
+	}
 	x.hear()
 	if r.Seq != 0 {
 		own := []string{s.Bid.Claim.ID, s.Bid.VoidClaim, s.Hold.Next.Claim, s.Hold.Held.Claim, s.Hold.Left.Claim}

@@ -21,7 +21,7 @@ type View struct {
 	Behind    time.Time // up to when it lets them
 	LastGrant Grant     // the newest grant that was won or joined, until a read has shown it
 	Mismatch  Mismatched
-	OtherWork string // of the newest worker that does something else, as it says
+	OtherWork [4]string // of workers that do something else, as they say: the newest first
 
 	Rival       Rival
 	Watch       Watch
