@@ -66,10 +66,7 @@ func open(_ context.Context, o Options, app string) (*Ledger, error) {
 	config, namespace, err := a.config(o.Config)
 	if err == nil {
 		c.namespace = namespace
-		err = c.connect(rest.CopyConfig(config), app, func() (*rest.Config, error) {
-			config, _, err := a.config(o.Config)
-			return config, err
-		})
+		err = c.connect(rest.CopyConfig(config), app)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("kubernetes: open: %s", storekit.OneLine(c.secrets.Scrub(err.Error())))
@@ -103,8 +100,8 @@ func (a address) config(given *rest.Config) (config *rest.Config, namespace stri
 }
 
 // connect makes the HTTP client of a configuration: with its credentials and TLS, and with connections of its own, which
-// notice within seconds that a server is gone. again reads the configuration again: certificates may stand in the kubeconfig itself.
-func (c *cluster) connect(config *rest.Config, app string, again func() (*rest.Config, error)) error {
+// notice within seconds that a server is gone.
+func (c *cluster) connect(config *rest.Config, app string) error {
 	c.secrets.Hide(config.BearerToken)
 	c.secrets.Hide(config.Password)
 	base, _, err := rest.DefaultServerUrlFor(config)
@@ -118,7 +115,9 @@ func (c *cluster) connect(config *rest.Config, app string, again func() (*rest.C
 	if err != nil {
 		return err
 	}
-	files, err := storekit.NewRenewed(func() (*tls.Config, error) { return secure(again) }, config.CAFile, config.CertFile, config.KeyFile)
+	// Only files are read again: another context of the kubeconfig would be another cluster.
+	given := rest.CopyConfig(config)
+	files, err := storekit.NewRenewed(func() (*tls.Config, error) { return secure(rest.CopyConfig(given)) }, config.CAFile, config.CertFile, config.KeyFile)
 	if err != nil {
 		return err
 	}
@@ -140,12 +139,8 @@ func (c *cluster) connect(config *rest.Config, app string, again func() (*rest.C
 	return nil
 }
 
-// secure reads how connections are encrypted, and the files that this names.
-func secure(again func() (*rest.Config, error)) (*tls.Config, error) {
-	config, err := again()
-	if err != nil {
-		return nil, err
-	}
+// secure reads the files that a configuration names for the encryption of connections.
+func secure(config *rest.Config) (*tls.Config, error) {
 	settings, err := config.TransportConfig()
 	if err != nil {
 		return nil, err

@@ -2,7 +2,6 @@ package kubernetes
 
 import (
 	"context"
-	"encoding/base64"
 	"fmt"
 	"io"
 	"net/http"
@@ -74,28 +73,32 @@ func TestCertificatesAreRenewedOnDisk(t *testing.T) {
 	}
 }
 
-func TestCertificatesAreRenewedInTheKubeconfig(t *testing.T) {
+// Somebody works with another cluster of theirs (kubectl config use-context): a worker goes on with its own, by its authorities.
+func TestAnotherContextOfTheKubeconfigIsNotTaken(t *testing.T) {
 	t.Parallel()
 	at := filepath.Join(t.TempDir(), "config")
-	write := func(host string, files ...string) Options {
-		all := []any{host}
-		for _, path := range files {
-			text, err := os.ReadFile(path)
-			documenttest.Must(t, "ReadFile()", err)
-			all = append(all, base64.StdEncoding.EncodeToString(text))
-		}
-		return kubeconfig(t, at, "clusters: [{name: c, cluster: {server: %q, certificate-authority-data: %q}}]\nusers: [{name: u, user: {client-certificate-data: %q, client-key-data: %q}}]\n", all...)
-	}
 	ca, key := documenttest.Certificate(t)
-	client, clientKey := documenttest.Certificate(t, "worker")
-	f := keeping(t, ca, key, client)
-	l := opened(t, write("https://"+f.Addr, ca, client, clientKey))
-	ca, key = documenttest.Certificate(t)
-	client, clientKey = documenttest.Certificate(t, "worker")
+	f := keeping(t, ca, key, "")
+	write := func(current string) Options {
+		o := kubeconfig(t, at, "clusters: [{name: c, cluster: {server: %q, certificate-authority: %q}}, {name: d, cluster: {server: %[1]q, insecure-skip-tls-verify: true}}]\nusers: [{name: u, user: {token: s3cr3t}}]\n", "https://"+f.Addr, ca)
+		text, err := os.ReadFile(at)
+		documenttest.Must(t, "ReadFile()", err)
+		text = []byte(strings.Replace(string(text), "current-context: x\ncontexts: [", "current-context: "+current+"\ncontexts: [{name: other, context: {cluster: d, user: u}}, ", 1))
+		documenttest.Must(t, "WriteFile()", os.WriteFile(at, text, 0o600))
+		return o
+	}
+	l := opened(t, write("x"))
 	documenttest.GoesOn(t, l, func() {
-		write("https://"+f.Addr, ca, client, clientKey)
-		f.Renew(ca, key, client)
+		write("other")
+		f.Cut()
 	})
+	other, otherKey := documenttest.Certificate(t)
+	f.Renew(other, otherKey, "")
+	for seq := range int64(3) {
+		if err := l.Append(t.Context(), storetest.Grant("job", 100+seq)); err == nil {
+			t.Error("a certificate of an unknown authority was accepted")
+		}
+	}
 }
 
 // kubeconfig writes one with a cluster c and a user u.

@@ -2,7 +2,9 @@ package mongo
 
 import (
 	"crypto/tls"
+	"fmt"
 	"net/url"
+	"os"
 	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
@@ -17,7 +19,7 @@ type encryption struct{ *storekit.Renewed[*tls.Config] }
 // encryptionOf reads the files; nil if a URI names none. The driver does so, of a URI with the settings of TLS alone.
 func encryptionOf(uri string) (*encryption, error) {
 	_, query, _ := strings.Cut(uri, "?")
-	settings, files := "mongodb://localhost/?tls=true", []string(nil)
+	settings, ca, files := "mongodb://localhost/?tls=true", "", []string(nil)
 	for _, pair := range strings.Split(query, "&") {
 		name, value, _ := strings.Cut(strings.ToLower(pair), "=")
 		if !strings.HasPrefix(name, "tls") && !strings.HasPrefix(name, "ssl") {
@@ -26,13 +28,20 @@ func encryptionOf(uri string) (*encryption, error) {
 		settings += "&" + pair
 		if strings.HasSuffix(name, "file") {
 			path, _ := url.QueryUnescape(pair[len(pair)-len(value):])
-			files = append(files, path)
+			if files = append(files, path); name == "tlscafile" {
+				ca = path
+			}
 		}
 	}
 	if len(files) == 0 {
 		return nil, nil //nolint:nilnil // There is nothing to renew.
 	}
 	read, err := storekit.NewRenewed(func() (*tls.Config, error) {
+		if info, err := os.Stat(ca); err == nil && info.Mode().IsRegular() {
+			if _, err := storekit.Authorities(ca); err != nil { // The driver takes half of a file for the whole.
+				return nil, fmt.Errorf("tlsCAFile: %w", err)
+			}
+		}
 		o := options.Client().ApplyURI(settings)
 		return o.TLSConfig, o.Validate()
 	}, files...)

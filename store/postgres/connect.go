@@ -1,7 +1,9 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
+	"crypto/tls"
 	"database/sql"
 	"database/sql/driver"
 	"errors"
@@ -41,7 +43,8 @@ func (l *Ledger) configure() error {
 	set("channel_binding", a.channelBinding)
 	set("target_session_attrs", "any") // ready asks for more.
 	var err error
-	if l.files, err = storekit.NewRenewed(func() (*pgx.ConnConfig, error) { return l.parse(text.String()) }, a.sslrootcert, a.sslcert, a.sslkey, os.Getenv("PGPASSFILE")); err != nil {
+	if l.files, err = storekit.NewRenewed(func() (*pgx.ConnConfig, error) { return l.parse(text.String()) }, a.sslrootcert, a.sslcert, a.sslkey,
+		os.Getenv("PGSSLROOTCERT"), os.Getenv("PGSSLCERT"), os.Getenv("PGSSLKEY"), os.Getenv("PGPASSFILE")); err != nil {
 		return fmt.Errorf("options: %w", err)
 	}
 	config := l.files.Now().Copy()
@@ -75,8 +78,9 @@ func (l *Ledger) configure() error {
 // parse has the driver read the settings, and the files that these and the environment name.
 func (l *Ledger) parse(text string) (*pgx.ConnConfig, error) {
 	a := &l.address
-	if a.sslrootcert != "" && a.sslrootcert != "system" && a.sslmode != "disable" {
-		if _, err := storekit.Authorities(a.sslrootcert); err != nil { // The driver takes half of a file for the whole.
+	root := cmp.Or(a.sslrootcert, os.Getenv("PGSSLROOTCERT"))
+	if info, err := os.Stat(root); err == nil && info.Mode().IsRegular() && a.sslmode != "disable" { // A pipe is the driver's to read.
+		if _, err := storekit.Authorities(root); err != nil { // The driver takes half of a file for the whole.
 			return nil, fmt.Errorf("sslrootcert: %w", err)
 		}
 	}
@@ -95,8 +99,22 @@ func (l *Ledger) parse(text string) (*pgx.ConnConfig, error) {
 		return nil, errors.New(of + l.core.Secrets.Scrub(cause.Error()))
 	case config.Password == "" && l.config != nil && l.config.Password != "":
 		return nil, errors.New("the password file (PGPASSFILE, or .pgpass) has no password for this user any more")
+	case l.config != nil && trustsMore(config.TLSConfig, l.config.TLSConfig):
+		return nil, errors.New("a file is gone by which the server was verified, or this client")
 	}
 	return config, nil
+}
+
+// trustsMore reports that less is verified by a configuration than by the first: where the default file of authorities isn't there, for
+// one, libpq's sslmode=require verifies nothing.
+func trustsMore(now, first *tls.Config) bool {
+	switch {
+	case first == nil:
+		return false
+	case now == nil, now.InsecureSkipVerify && !first.InsecureSkipVerify, len(now.Certificates) < len(first.Certificates):
+		return true
+	}
+	return now.VerifyPeerCertificate == nil && first.VerifyPeerCertificate != nil || now.VerifyConnection == nil && first.VerifyConnection != nil
 }
 
 // pool makes the pool of connections.

@@ -119,3 +119,26 @@ func TestALoginIsRenewedInTheFileOfTheURI(t *testing.T) {
 		return err
 	}, at+" can't be read now", "not permitted to log in")
 }
+
+// With libpq's sslmode=require the server is verified by the default file of authorities, if there is one: not less when it is away for
+// a moment.
+func TestNothingIsTrustedWhileTheDefaultAuthoritiesAreAway(t *testing.T) {
+	s := startSecure(t)
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	root := filepath.Join(home, ".postgresql", "root.crt")
+	must(t, "MkdirAll()", os.MkdirAll(filepath.Dir(root), 0o700))
+	text, err := os.ReadFile(s.ca)
+	must(t, "ReadFile()", err)
+	must(t, "WriteFile()", os.WriteFile(root, text, 0o600))
+	l := initialised(t, Options{URI: s.as("secret:secret", "sslmode=require"), Table: newTable()})
+	must(t, "Append()", l.Append(within(t), storetest.Grant("job", 1)))
+	ca, key := documenttest.Certificate(t)
+	s.renew(t, ca, key, s.cert)
+	must(t, "Rename()", os.Rename(root, root+".new"))
+	for seq := range int64(3) {
+		if err := l.Append(within(t), storetest.Grant("job", 2+seq)); err == nil {
+			t.Error("a certificate that no authority has signed was accepted")
+		}
+	}
+}

@@ -2,9 +2,11 @@ package storekit
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"net"
@@ -36,7 +38,8 @@ func NewRenewed[T any](read func() (T, error), files ...string) (*Renewed[T], er
 	return r, err
 }
 
-// RenewedURI is what parse makes of a URI that a file has in one line; nil without a file. What the file has now is uri.
+// RenewedURI is what parse makes of a URI that a file has in one line; nil without a file. What the file has now is uri. Only the login
+// may change in it: that of another store is none of this one's.
 func RenewedURI[T any](path, uri string, parse func(uri string) (T, error)) (*Renewed[T], error) {
 	if path == "" {
 		return nil, nil //nolint:nilnil // A nil Renewed adds nothing.
@@ -47,8 +50,19 @@ func RenewedURI[T any](path, uri string, parse func(uri string) (T, error)) (*Re
 		if err != nil {
 			return none, err
 		}
-		return parse(strings.TrimRight(string(text), "\r\n"))
+		again := strings.TrimRight(string(text), "\r\n")
+		if placeOf(again) != placeOf(uri) {
+			return none, errors.New("it names another store than at the start: start the program again to use that")
+		}
+		return parse(again)
 	}}, err
+}
+
+// placeOf is a URI without its login.
+func placeOf(uri string) string {
+	scheme, rest, _ := strings.Cut(uri, "://")
+	end := strings.IndexAny(rest+"/", "/?#")
+	return scheme + "://" + rest[strings.LastIndexByte(rest[:end], '@')+1:]
 }
 
 // Now reads the files again. While one is missing or half written, what they were last is used. So it is for good if one is a pipe,
@@ -82,7 +96,7 @@ func (r *Renewed[T]) Explain(err error) error {
 	if r.stale == nil {
 		return err
 	}
-	return fmt.Errorf("%w (%s can't be read now, and what was read before is used: %s)", err, strings.Join(r.files, ", "), r.stale.Error())
+	return fmt.Errorf("%w (%s can't be read now, and what was read before is used: %s)", err, cmp.Or(strings.Join(r.files, ", "), "the files"), r.stale.Error())
 }
 
 // File is one that a parameter or a variable names, or none if Path is empty.
@@ -120,7 +134,11 @@ func Authorities(path string) (*x509.CertPool, error) {
 	if !pool.AppendCertsFromPEM(text) {
 		return nil, errors.New("the file has no certificate in PEM")
 	}
-	if bytes.Count(text, []byte("-----BEGIN ")) > bytes.Count(text, []byte("-----END ")) {
+	rest := text
+	for block := (&pem.Block{}); block != nil; {
+		block, rest = pem.Decode(rest)
+	}
+	if bytes.Contains(rest, []byte("-----")) {
 		return nil, errors.New("the last certificate in the file isn't whole")
 	}
 	return pool, nil

@@ -107,3 +107,43 @@ func TestHTTP2IsSpokenOverRenewedTLS(t *testing.T) {
 	documenttest.Must(t, "Close()", reply.Body.Close())
 	documenttest.Equal(t, "protocol", reply.Header.Get("Met"), "HTTP/2.0")
 }
+
+// Only the login may change in the file of a URI: that of another store isn't sent to this one.
+func TestTheLoginOfAnotherStoreIsNotTaken(t *testing.T) {
+	t.Parallel()
+	at := filepath.Join(t.TempDir(), "uri")
+	r, err := storekit.RenewedURI(at, "redis://w:old@h:1/0?prefix=a", func(uri string) (string, error) { return uri, nil })
+	documenttest.Must(t, "RenewedURI()", err)
+	for uri, taken := range map[string]bool{
+		"redis://w:new@h:1/0?prefix=a":   true,
+		"redis://w:n@w@h:1/0?prefix=a\n": true,
+		"redis://h:1/0?prefix=a":         true,
+		"redis://w:new@h:2/0?prefix=a":   false,
+		"redis://w:new@h:1/1?prefix=a":   false,
+		"rediss://w:new@h:1/0?prefix=a":  false,
+		"":                               false,
+	} {
+		documenttest.Must(t, "WriteFile()", os.WriteFile(at, []byte(uri), 0o600))
+		if is := r.Now() == strings.TrimRight(uri, "\n"); is != taken {
+			t.Errorf("with %q, %q is used", uri, r.Now())
+		}
+	}
+}
+
+// A bundle may be written while it is read.
+func TestAuthoritiesMustBeWhole(t *testing.T) {
+	t.Parallel()
+	ca, _ := documenttest.Certificate(t)
+	text, err := os.ReadFile(ca)
+	documenttest.Must(t, "ReadFile()", err)
+	text = append([]byte("# ours\n"), append(text, text...)...)
+	at := filepath.Join(t.TempDir(), "bundle")
+	first := strings.Index(string(text), "-----END") + len("-----END CERTIFICATE-----")
+	for n := range len(text) {
+		documenttest.Must(t, "WriteFile()", os.WriteFile(at, text[:n], 0o600))
+		whole := n == first || n == first+1 || n >= len(strings.TrimRight(string(text), "\n"))
+		if _, err := storekit.Authorities(at); (err == nil) != whole && !(n > first && n <= first+6) {
+			t.Fatalf("Authorities() of the first %d of %d bytes = %v", n, len(text), err)
+		}
+	}
+}

@@ -58,6 +58,7 @@ func (j *job) end(ctx context.Context, unfit, why error, stop func()) error {
 	switch {
 	case unfit != nil:
 		j.Log.Failing()
+		go func() { _ = j.worker.StopNow(limit) }()
 	case j.Options.DrainTimeout > 0 && j.worker.Status().Running:
 		defer j.drain(limit, why)()
 	default:
