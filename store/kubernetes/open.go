@@ -141,6 +141,11 @@ func (c *cluster) connect(config *rest.Config, app string) error {
 
 // secure reads the files that a configuration names for the encryption of connections.
 func secure(config *rest.Config) (*tls.Config, error) {
+	if len(config.CAData) == 0 {
+		if err := storekit.CheckAuthorities(config.CAFile); err != nil {
+			return nil, fmt.Errorf("certificate-authority: %w", err)
+		}
+	}
 	settings, err := config.TransportConfig()
 	if err != nil {
 		return nil, err

@@ -65,6 +65,11 @@ func TestCertificatesAreRenewedOnDisk(t *testing.T) {
 				documenttest.Renew(t, at[1], ca) // the key isn't written yet
 				f.Cut()
 			})
+			documenttest.GoesOn(t, l, func() {
+				documenttest.Renew(t, at[1], client)
+				documenttest.Must(t, "WriteFile()", os.WriteFile(at[0], nil, 0o600)) // It is being written.
+				f.Cut()
+			})
 			f.Renew(client, clientKey, "")
 			documenttest.ComesToSay(t, "Append() to a server of another authority", func(ctx context.Context, _ int) error {
 				return l.Append(ctx, storetest.Grant("job", 1))

@@ -4,7 +4,6 @@ import (
 	"crypto/tls"
 	"fmt"
 	"net/url"
-	"os"
 	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
@@ -28,7 +27,7 @@ func encryptionOf(uri string) (*encryption, error) {
 		settings += "&" + pair
 		if strings.HasSuffix(name, "file") {
 			path, _ := url.QueryUnescape(pair[len(pair)-len(value):])
-			if files = append(files, path); name == "tlscafile" {
+			if files = append(files, path); name == "tlscafile" || name == "sslcertificateauthorityfile" {
 				ca = path
 			}
 		}
@@ -37,10 +36,8 @@ func encryptionOf(uri string) (*encryption, error) {
 		return nil, nil //nolint:nilnil // There is nothing to renew.
 	}
 	read, err := storekit.NewRenewed(func() (*tls.Config, error) {
-		if info, err := os.Stat(ca); err == nil && info.Mode().IsRegular() {
-			if _, err := storekit.Authorities(ca); err != nil { // The driver takes half of a file for the whole.
-				return nil, fmt.Errorf("tlsCAFile: %w", err)
-			}
+		if err := storekit.CheckAuthorities(ca); err != nil {
+			return nil, fmt.Errorf("tlsCAFile: %w", err)
 		}
 		o := options.Client().ApplyURI(settings)
 		return o.TLSConfig, o.Validate()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/url"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/slotlease/slotlease/store/internal/documenttest"
@@ -53,4 +54,22 @@ func TestCertificatesAreRenewedOnDisk(t *testing.T) {
 	documenttest.Renew(t, at[0], ca)
 	documenttest.Renew(t, at[1], together(t, client, clientKey))
 	documenttest.Comes(t, "Init() at last", func(ctx context.Context, _ int) error { return l.Init(ctx) })
+}
+
+// The driver would take half of it for the whole, by each of its names.
+func TestHalfAFileOfAuthoritiesIsNotUsed(t *testing.T) {
+	t.Parallel()
+	ca, _ := documenttest.Certificate(t)
+	text, err := os.ReadFile(ca)
+	must(t, "ReadFile()", err)
+	for _, name := range []string{"tlsCAFile", "sslCertificateAuthorityFile"} {
+		at := documenttest.Renewable(t, ca)[0]
+		e, err := encryptionOf("mongodb://db1/?" + name + "=" + at)
+		must(t, "encryptionOf()", err)
+		was := e.Now().RootCAs
+		must(t, "WriteFile()", os.WriteFile(at, append(text, text[:len(text)/2]...), 0o600))
+		if now := e.Now(); !now.RootCAs.Equal(was) || !strings.Contains(e.Explain(errors.New("no")).Error(), "isn't whole") {
+			t.Errorf("%s: half a file: %v", name, e.Explain(errors.New("no")))
+		}
+	}
 }

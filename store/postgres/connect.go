@@ -79,8 +79,8 @@ func (l *Ledger) configure() error {
 func (l *Ledger) parse(text string) (*pgx.ConnConfig, error) {
 	a := &l.address
 	root := cmp.Or(a.sslrootcert, os.Getenv("PGSSLROOTCERT"))
-	if info, err := os.Stat(root); err == nil && info.Mode().IsRegular() && a.sslmode != "disable" { // A pipe is the driver's to read.
-		if _, err := storekit.Authorities(root); err != nil { // The driver takes half of a file for the whole.
+	if root != "system" && a.sslmode != "disable" {
+		if err := storekit.CheckAuthorities(root); err != nil {
 			return nil, fmt.Errorf("sslrootcert: %w", err)
 		}
 	}
@@ -106,12 +106,14 @@ func (l *Ledger) parse(text string) (*pgx.ConnConfig, error) {
 }
 
 // trustsMore reports that less is verified by a configuration than by the first: where the default file of authorities isn't there, for
-// one, libpq's sslmode=require verifies nothing.
+// one, libpq's sslmode=require verifies nothing, and others trust the system's authorities.
 func trustsMore(now, first *tls.Config) bool {
 	switch {
 	case first == nil:
 		return false
-	case now == nil, now.InsecureSkipVerify && !first.InsecureSkipVerify, len(now.Certificates) < len(first.Certificates):
+	case now == nil, now.RootCAs == nil && first.RootCAs != nil:
+		return true
+	case now.InsecureSkipVerify && !first.InsecureSkipVerify, len(now.Certificates) < len(first.Certificates):
 		return true
 	}
 	return now.VerifyPeerCertificate == nil && first.VerifyPeerCertificate != nil || now.VerifyConnection == nil && first.VerifyConnection != nil

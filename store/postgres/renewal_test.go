@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -131,14 +132,34 @@ func TestNothingIsTrustedWhileTheDefaultAuthoritiesAreAway(t *testing.T) {
 	text, err := os.ReadFile(s.ca)
 	must(t, "ReadFile()", err)
 	must(t, "WriteFile()", os.WriteFile(root, text, 0o600))
-	l := initialised(t, Options{URI: s.as("secret:secret", "sslmode=require"), Table: newTable()})
-	must(t, "Append()", l.Append(within(t), storetest.Grant("job", 1)))
+	ledgers := map[string]*Ledger{}
+	for _, mode := range []string{"require", "verify-ca", "verify-full"} {
+		ledgers[mode] = initialised(t, Options{URI: s.as("secret:secret", "sslmode="+mode), Table: newTable()})
+		must(t, "Append()", ledgers[mode].Append(within(t), storetest.Grant("job", 1)))
+	}
 	ca, key := documenttest.Certificate(t)
 	s.renew(t, ca, key, s.cert)
 	must(t, "Rename()", os.Rename(root, root+".new"))
-	for seq := range int64(3) {
-		if err := l.Append(within(t), storetest.Grant("job", 2+seq)); err == nil {
-			t.Error("a certificate that no authority has signed was accepted")
+	for mode, l := range ledgers {
+		said := false
+		for seq := range int64(3) {
+			err := l.Append(within(t), storetest.Grant("job", 2+seq))
+			if err == nil {
+				t.Errorf("%s: a certificate that no authority has signed was accepted", mode)
+			}
+			said = said || strings.Contains(fmt.Sprint(err), "a file is gone by which the server was verified")
+		}
+		if !said {
+			t.Errorf("%s: the errors don't say that the authorities of before are trusted, and why", mode)
 		}
 	}
+}
+
+// A file in the working directory isn't what sslrootcert=system means.
+func TestTheSystemsAuthoritiesAreNoFile(t *testing.T) {
+	t.Chdir(t.TempDir())
+	must(t, "WriteFile()", os.WriteFile("system", []byte("none"), 0o600))
+	l, err := Open(t.Context(), Options{URI: "postgres://u:p@db.invalid/d?sslmode=verify-full&sslrootcert=system"})
+	must(t, "Open()", err)
+	must(t, "Close()", l.Close(t.Context()))
 }

@@ -138,10 +138,22 @@ func Authorities(path string) (*x509.CertPool, error) {
 	for block := (&pem.Block{}); block != nil; {
 		block, rest = pem.Decode(rest)
 	}
-	if bytes.Contains(rest, []byte("-----")) {
+	last, begin := rest[bytes.LastIndexByte(rest, '\n')+1:], []byte("-----BEGIN ")
+	if bytes.Contains(rest, begin) || len(last) > 0 && bytes.HasPrefix(begin, last) {
 		return nil, errors.New("the last certificate in the file isn't whole")
 	}
 	return pool, nil
+}
+
+// CheckAuthorities says what is wrong with a file of authorities for a driver that would take half of it for the whole. One that isn't
+// there, or is a pipe, is the driver's to read.
+func CheckAuthorities(path string) error {
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() {
+		return nil
+	}
+	_, err = Authorities(path)
+	return err
 }
 
 // RenewTLS has each new connection be encrypted as secure says by then. What goes through a proxy is encrypted as it says now, since
