@@ -35,6 +35,7 @@ type attendee struct {
 	before   []string             // IDs of presences to remove when the own one is stored
 	suspects map[string]time.Time // when those were seen first, by ID, that may be of a process whose place it takes
 	newest   store.Presence       // of those whose place it takes
+	told     store.Presence       // which the worker has been told of, with the most failures of those
 	waits    bool                 // with its own one, until the worker has taken in what these say
 	stored   store.Presence
 	at       time.Duration // the local reading then
@@ -227,11 +228,15 @@ func (c *Client) recall(workers []*WorkerLease, all []store.Presence, now time.T
 			}
 		}
 		a.waits = first && len(a.before) > 0
-		if !a.recalled {
-			continue // The newest has counted the failures of those before it.
-		}
 		newest := a.newest
-		died := newest.ID != "" && newest.Phase != store.PhaseStopped
+		if newest.ID == a.told.ID {
+			continue
+		}
+		// One that is found later has counted the failures of those before it, if it lived for long enough to know of them.
+		most := max(newest.Failures, a.told.Failures)
+		newest.Failures = most - a.told.Failures
+		a.told = store.Presence{ID: newest.ID, Failures: most}
+		died := newest.Phase != store.PhaseStopped
 		if died || newest.Failures > 0 {
 			w.post(arrival{event: machine.Remembered{
 				Trouble: machine.Trouble{Slots: newest.Failures, Slot: newest.FailedIn, Until: newest.StepsBackUntil},

@@ -201,29 +201,46 @@ func TestAWorkerTakesThePlaceOfTheDeadOnly(t *testing.T) {
 	}
 }
 
-// Each row of a crash loop has counted the failures of those before it: they are remembered once, whichever is known first to be gone.
+// Each row of a crash loop has counted the failures of those before it, unless it died before it knew of them: they are remembered once,
+// whichever is known first to be gone.
 func TestFailuresOfSeveralPredecessorsAreRememberedOnce(t *testing.T) {
 	host, err := os.Hostname()
 	must(t, err)
-	bubble(t, "containers", func(t *testing.T) {
-		ledger := memory.New(memory.Options{})
-		at(10 * time.Hour)
-		row := func(id string, failures int, ago time.Duration) store.Presence {
-			seen := time.Now().Add(-ago)
-			return store.Presence{
-				WorkerType: "job", ID: id + "-1.1", Client: id, InstanceID: "a", Host: host, PID: os.Getpid(), Process: "boot." + id + ".1", Phase: store.PhaseHolder,
-				Failures: failures, Since: seen, Seen: seen, Next: seen.Add(5*time.Minute + 10*time.Second),
+	for name, test := range map[string]struct {
+		slot        time.Duration
+		newest      int // has counted so many failures
+		least, most int
+	}{
+		"the newest has counted all":  {slot: time.Hour, newest: 3, least: 3, most: 4},
+		"the newest has counted none": {slot: time.Minute, newest: 0, least: 3, most: 4},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			ledger := memory.New(memory.Options{})
+			at(10 * time.Hour)
+			row := func(id string, failures int, ago time.Duration) store.Presence {
+				seen := time.Now().Add(-ago)
+				return store.Presence{
+					WorkerType: "job", ID: id + "-1.1", Client: id, InstanceID: "a", Host: host, PID: os.Getpid(), Process: "boot." + id + ".1", Phase: store.PhaseHolder,
+					Failures: failures, Since: seen, Seen: seen, Next: seen.Add(5*time.Minute + 10*time.Second),
+				}
 			}
-		}
-		must(t, ledger.Attend(t.Context(), []store.Presence{row("1", 2, 7*time.Minute), row("2", 3, 2*time.Minute)}))
-		start(t, setup{Options: slotted("a", 0, time.Hour, 0), ledger: ledger.Handle(), roster: true})
-		at(10*time.Hour + 20*time.Minute)
-		for _, p := range present(t, ledger) {
-			if p.Failures > 4 {
-				t.Errorf("it has %d failures, want 4 at most", p.Failures)
+			must(t, ledger.Attend(t.Context(), []store.Presence{row("1", 2, 7*time.Minute), row("2", test.newest, 2*time.Minute)}))
+			a := start(t, setup{Options: slotted("a", 0, test.slot, 0), ledger: ledger.Handle(), roster: true})
+			at(10*time.Hour + 30*time.Second)
+			stepping := a.Status().Effective != 0
+			at(10*time.Hour + 20*time.Minute)
+			most := 0
+			for _, p := range present(t, ledger) {
+				most = max(most, p.Failures)
 			}
-		}
-	})
+			for _, e := range observed[event.SteppedBack](a) {
+				most = max(most, e.Failures)
+			}
+			if most < test.least || most > test.most || !stepping {
+				t.Errorf("it remembers %d failures, want %d to %d, and to let others go first at once: %v", most, test.least, test.most, stepping)
+			}
+		})
+	}
 }
 
 // A worker says of which slots it is that nobody had them, and no longer when it has one.

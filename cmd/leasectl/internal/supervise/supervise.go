@@ -53,7 +53,11 @@ func newJob(w Wanted) *job {
 // off the reads that are under way. close is to be called after it.
 func (j *job) end(ctx context.Context, unfit, why error, stop func()) error {
 	why = cmp.Or(context.Cause(j.kept.known), why)
-	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), j.longestGrace()+stopTime+j.Options.DrainTimeout)
+	atMost := j.longestGrace() + stopTime
+	if unfit == nil { // Else nothing is drained.
+		atMost += j.Options.DrainTimeout
+	}
+	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), atMost)
 	defer cancel()
 	switch {
 	case unfit != nil:
