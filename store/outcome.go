@@ -39,6 +39,9 @@ const (
 	WorkerDied Cause = "worker died"
 )
 
+// Spared reports that a stop or an operator's order ended the attempt: it is nobody's failure, and doesn't count against MaxAttempts.
+func (c Cause) Spared() bool { return c == Stopped || c == Ordered }
+
 // MaxError is the largest Error of an Outcome, in bytes.
 const MaxError = 1 << 10
 

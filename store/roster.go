@@ -130,10 +130,10 @@ type JobTimes struct {
 	// starts.
 	CatchUp       string        `json:"catchUp,omitzero"`
 	CatchUpWithin time.Duration `json:"catchUpWithin,omitzero"`
-	// MaxAttempts is how often a slot is tried, 0: until it ends; and RetriesWithin how long after the first attempt the last
-	// one begins, if each fails at once.
-	MaxAttempts   int           `json:"maxAttempts,omitzero"`
-	RetriesWithin time.Duration `json:"retriesWithin,omitzero"`
+	// MaxAttempts is how often a slot is tried, 0: until it ends; and RetriesOver how long after the first attempt the last
+	// one begins at the earliest.
+	MaxAttempts int           `json:"maxAttempts,omitzero"`
+	RetriesOver time.Duration `json:"retriesOver,omitzero"`
 }
 
 const (
@@ -224,7 +224,7 @@ func (j JobTimes) StartsWithin(length time.Duration) time.Duration {
 // faults are the reasons against the times of a job.
 func (j *JobTimes) faults() (errs []error) {
 	errs = slices.Concat(textFaults("job.overrun", j.Overrun, maxPhase), textFaults("job.catchUp", j.CatchUp, maxPhase))
-	for _, d := range []time.Duration{j.StartWithin, j.Timeout, j.CatchUpWithin, j.RetriesWithin} {
+	for _, d := range []time.Duration{j.StartWithin, j.Timeout, j.CatchUpWithin, j.RetriesOver} {
 		if d < 0 || d > MaxJobTime {
 			errs = append(errs, fmt.Errorf("job: %v: durations must be 0 … %v", d, MaxJobTime))
 		}

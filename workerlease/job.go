@@ -58,14 +58,15 @@ type Job struct {
 	MinRetry time.Duration
 }
 
-// RetriesWithin is how long after the first attempt at a slot of a length the last of MaxAttempts begins, if each fails at once and
-// in that slot: later if they take time, or don't count. 0 without MaxAttempts: then the slot is tried until it ends.
-func (j Job) RetriesWithin(slot time.Duration) (within time.Duration) {
+// RetriesOver is how long after the first attempt at a slot of a length the last of MaxAttempts begins at the earliest, or where the slot
+// ends: an outage that is shorter doesn't cost it. It begins later if attempts take time or don't count, and if one worker makes them all:
+// that waits, too, until its lease would have ended, as others go first. 0 without MaxAttempts: then the slot is tried until it ends.
+func (j Job) RetriesOver(slot time.Duration) (span time.Duration) {
 	least := (&machine.Config{LeastRetry: j.MinRetry}).MinRetry(slot)
-	for n := 1; n < j.MaxAttempts && within < slot; n++ {
-		within += machine.Standard.Retry(least, n, slot)
+	for n := 1; n < j.MaxAttempts && span < slot; n++ {
+		span += machine.Standard.Retry(least, n, slot)
 	}
-	return min(within, slot)
+	return min(span, slot)
 }
 
 // CatchUpAttempts is the default of Job.MaxAttempts with CatchUpAll.

@@ -280,7 +280,7 @@ func TestTheRosterSaysTheTimesOfAJob(t *testing.T) {
 		"none": {time.Minute, nil, store.JobTimes{}},
 		"own": {
 			time.Minute, &workerlease.Job{StartWithin: time.Second, Timeout: 100 * 366 * 24 * time.Hour, CatchUp: workerlease.CatchUpAll},
-			store.JobTimes{StartWithin: time.Second, Overrun: "finish", Timeout: store.MaxJobTime, CatchUp: "all", CatchUpWithin: 24 * time.Hour, MaxAttempts: 10, RetriesWithin: 52 * time.Second},
+			store.JobTimes{StartWithin: time.Second, Overrun: "finish", Timeout: store.MaxJobTime, CatchUp: "all", CatchUpWithin: 24 * time.Hour, MaxAttempts: 10, RetriesOver: 52 * time.Second},
 		},
 	} {
 		bubble(t, name, func(t *testing.T) {

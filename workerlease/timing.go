@@ -93,7 +93,7 @@ func (t Timing) JobTimes() *store.JobTimes {
 	shortest := slots.Slot{Start: typicalYear, End: typicalYear.Add(t.ShortestSlot)}
 	return &store.JobTimes{
 		StartWithin: sayable(t.StartWithin(shortest)), StartDefault: j.StartWithin == 0, Overrun: j.Overrun.String(), Timeout: sayable(j.Timeout),
-		CatchUp: j.CatchUp.String(), CatchUpWithin: sayable(t.CatchUpWithin(shortest)), MaxAttempts: j.MaxAttempts, RetriesWithin: sayable(j.RetriesWithin(t.ShortestSlot)),
+		CatchUp: j.CatchUp.String(), CatchUpWithin: sayable(t.CatchUpWithin(shortest)), MaxAttempts: j.MaxAttempts, RetriesOver: sayable(j.RetriesOver(t.ShortestSlot)),
 	}
 }
 

@@ -114,9 +114,9 @@ func TestTimingSaysTheTimesOfAJob(t *testing.T) {
 		want   store.JobTimes
 	}{
 		"a minute":  {workerlease.Job{}, time.Minute, store.JobTimes{StartWithin: 15 * time.Second, StartDefault: true, Overrun: "finish", CatchUp: "none"}},
-		"a day":     {workerlease.Job{CatchUp: workerlease.CatchUpNewest, MaxAttempts: 3}, day, store.JobTimes{StartWithin: time.Hour, StartDefault: true, Overrun: "finish", CatchUp: "newest", CatchUpWithin: day, MaxAttempts: 3, RetriesWithin: 18 * time.Minute}},
-		"two weeks": {workerlease.Job{CatchUp: workerlease.CatchUpAll, Timeout: time.Hour}, 14 * day, store.JobTimes{StartWithin: time.Hour, StartDefault: true, Overrun: "finish", Timeout: time.Hour, CatchUp: "all", CatchUpWithin: 14 * day, MaxAttempts: 10, RetriesWithin: 84*time.Hour + 30*time.Minute}},
-		"given":     {workerlease.Job{StartWithin: time.Minute, Overrun: workerlease.Stop, CatchUp: workerlease.CatchUpAll, CatchUpWithin: time.Hour, MinRetry: time.Second}, day, store.JobTimes{StartWithin: time.Minute, Overrun: "stop", CatchUp: "all", CatchUpWithin: time.Hour, MaxAttempts: 10, RetriesWithin: 511 * time.Second}},
+		"a day":     {workerlease.Job{CatchUp: workerlease.CatchUpNewest, MaxAttempts: 3}, day, store.JobTimes{StartWithin: time.Hour, StartDefault: true, Overrun: "finish", CatchUp: "newest", CatchUpWithin: day, MaxAttempts: 3, RetriesOver: 18 * time.Minute}},
+		"two weeks": {workerlease.Job{CatchUp: workerlease.CatchUpAll, Timeout: time.Hour}, 14 * day, store.JobTimes{StartWithin: time.Hour, StartDefault: true, Overrun: "finish", Timeout: time.Hour, CatchUp: "all", CatchUpWithin: 14 * day, MaxAttempts: 10, RetriesOver: 84*time.Hour + 30*time.Minute}},
+		"given":     {workerlease.Job{StartWithin: time.Minute, Overrun: workerlease.Stop, CatchUp: workerlease.CatchUpAll, CatchUpWithin: time.Hour, MinRetry: time.Second}, day, store.JobTimes{StartWithin: time.Minute, Overrun: "stop", CatchUp: "all", CatchUpWithin: time.Hour, MaxAttempts: 10, RetriesOver: 511 * time.Second}},
 	} {
 		timing, err := workerlease.Options{WorkerType: "job", LeaseInterval: c.length, Job: &c.job}.Timing()
 		must(t, err)

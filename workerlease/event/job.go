@@ -25,8 +25,8 @@ type (
 		Err   error
 	}
 	// TaskFailed: an attempt has failed: the task of Run returned an error, or was cut by the end of its lease or
-	// by Job.Timeout, as Cause says then. GivenUp says that it was the last of Job.MaxAttempts. A panic is
-	// reported as Panic.
+	// by Job.Timeout, as Cause says then. One whose Cause is Spared, as of a deployment, counts as no attempt. GivenUp
+	// says that it was the last of Job.MaxAttempts. A panic is reported as Panic.
 	TaskFailed struct {
 		Worker
 		Lease   Lease
@@ -102,7 +102,11 @@ func (e TaskFailed) line() line {
 	if e.GivenUp {
 		details = append(details, attr{"givenUp", true})
 	}
-	return line{slog.LevelWarn, "task failed", details}
+	level := slog.LevelWarn
+	if e.Cause.Spared() {
+		level = slog.LevelInfo
+	}
+	return line{level, "task failed", details}
 }
 
 func (e WorkerDied) line() line {

@@ -70,7 +70,7 @@ func (a *app) runFlags(flags *pflag.FlagSet, f *runFlags) {
 	choose[transcript.Where](flags, "output", "journal", "tail", "file:")
 	option(a, flags, &f.stopGrace, "stop-grace", "DURATION", "time between SIGTERM and SIGKILL (default 1/20 of the lease or of --failover-within, at most 5s)", duration(0, time.Hour))
 	option(a, flags, &f.options.DrainTimeout, "drain-timeout", "DURATION", "job: how long a run may go on after the first signal", nonZero)
-	option(a, flags, &f.options.Retention, "retention", "DURATION", "how long records are kept (default 24h; job: 14d or more)", nonZero)
+	option(a, flags, &f.options.Retention, "retention", "DURATION", "how long records are kept (default 24h; a job's 14 days)", nonZero)
 	option(a, flags, &f.options.Lead, "lead", "DURATION", "how long before a boundary claims open (default a quarter of the slot, at most 10s)", anyDuration)
 	option(a, flags, &f.options.Step, "step", "DURATION", "between the turns of two priorities (default lead/10)", anyDuration)
 	option(a, flags, &f.options.Margin, "margin", "DURATION", "how long before the end of the lease work stops (default slot/100, at least 10ms, at most --failover-within/20 and 250ms)", nonZero)

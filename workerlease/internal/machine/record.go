@@ -100,7 +100,7 @@ func (f facts) spares(r *store.Record) {
 
 // spares no attempt that ended by itself, or since it took too long: a deployment or an order costs none.
 func spares(o store.Outcome) bool {
-	return o.Result == store.Failed && (o.Cause == store.Stopped || o.Cause == store.Ordered)
+	return o.Result == store.Failed && o.Cause.Spared()
 }
 
 // release makes the next record to be sent the one that frees the rest of the head's

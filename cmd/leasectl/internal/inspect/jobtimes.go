@@ -17,7 +17,7 @@ type JobTimes struct {
 	CatchUp         string `json:"catchUp"`
 	CatchUpWithinMs int64  `json:"catchUpWithinMs,omitempty"`
 	MaxAttempts     int    `json:"maxAttempts,omitempty"`
-	RetriesWithinMs int64  `json:"retriesWithinMs,omitempty"`
+	RetriesOverMs   int64  `json:"retriesOverMs,omitempty"`
 }
 
 // JobJSON is nil for a worker without a job, or of a version that doesn't say.
@@ -25,7 +25,7 @@ func JobJSON(j *store.JobTimes) *JobTimes {
 	if j == nil {
 		return nil
 	}
-	return &JobTimes{j.StartWithin.Milliseconds(), j.Overrun, j.Timeout.Milliseconds(), j.CatchUp, j.CatchUpWithin.Milliseconds(), j.MaxAttempts, j.RetriesWithin.Milliseconds()}
+	return &JobTimes{j.StartWithin.Milliseconds(), j.Overrun, j.Timeout.Milliseconds(), j.CatchUp, j.CatchUpWithin.Milliseconds(), j.MaxAttempts, j.RetriesOver.Milliseconds()}
 }
 
 // JobText is the same in short; empty for a worker without a job.
@@ -54,7 +54,7 @@ func AttemptsText(j *store.JobTimes) string {
 	case 1:
 		return "tried once"
 	}
-	return fmt.Sprintf("%d attempts within %s", j.MaxAttempts, brief(j.RetriesWithin))
+	return fmt.Sprintf("%d attempts over %s or more", j.MaxAttempts, brief(j.RetriesOver))
 }
 
 // jobsOf are the different jobs of workers of one type, in words.

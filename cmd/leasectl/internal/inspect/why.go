@@ -12,6 +12,7 @@ import (
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/workerlease"
 	"github.com/slotlease/slotlease/workerlease/explain"
 )
 
@@ -45,6 +46,7 @@ type answer struct {
 	workerType string
 	instanceID string   // "": all
 	roster     bool     // it has workers of the type
+	there      []string // those of them that are there
 	empty      bool     // there are no records
 	unlisted   error    // why the workers aren't known; nil if they are, or the ledger has no roster
 	saysLost   []string // who says that the store has lost some
@@ -80,6 +82,11 @@ func (a *answer) take(ctx context.Context, l *charges.Ledger, q Question) error 
 	}
 	presences = slices.DeleteFunc(presences, func(p store.Presence) bool { return forgotten(p, a.at) })
 	a.roster, a.empty = len(presences) > 0, len(records) == 0
+	for _, p := range presences {
+		if workerlease.IsPresent(p, a.at) {
+			a.there = append(a.there, p.InstanceID)
+		}
+	}
 	a.saysLost, a.zone = SayLost(presences, a.at), zone(cmp.Or(statusOf(a.workerType, records, a.at).schedule, scheduleIn(presences)))
 	if !a.empty {
 		a.ahead = WrittenAhead(records[0], a.at)

@@ -3,6 +3,7 @@ package inspect
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/display"
@@ -15,7 +16,7 @@ import (
 // why is a verdict in a sentence or two.
 func (a answer) why(v explain.Verdict) string {
 	text := a.reason(v)
-	if t := a.newest(); t != nil && v.Presence.Work != "" && t.Record.Work != "" && t.Record.Work != v.Presence.Work {
+	if t := a.newest(); t != nil && v.Presence.Work != "" && t.Record.Work != "" && t.Record.Work != v.Presence.Work && v.Standing.There() && slices.Contains(a.there, t.Record.InstanceID) {
 		text += fmt.Sprintf(" It is there for another command (%s, that of %s is %s): give each a worker type of its own.", v.Presence.Work, holderOf(*t), t.Record.Work)
 	}
 	if v.InRoster && !v.Certain && v.Reason != explain.Unknown {

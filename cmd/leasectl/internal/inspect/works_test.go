@@ -10,7 +10,12 @@ import (
 
 // Two commands have one worker type by mistake: status and why say so, and of one command on two machines nothing.
 func TestTwoCommandsUnderOneWorkerTypeAreTold(t *testing.T) {
-	for theirs, told := range map[string]bool{"backup 34cd": true, "bill 12ab": false, "": false} {
+	for _, c := range []struct {
+		theirs string
+		gone   bool // the one that had the lease
+		told   bool
+	}{{theirs: "backup 34cd", told: true}, {theirs: "bill 12ab"}, {}, {theirs: "backup 34cd", gone: true}} {
+		theirs, told := c.theirs, c.told
 		l := recorded(t, 1)
 		held := recordtest.Grant(1, 0, "worker-a")
 		held.Work = "bill 12ab"
@@ -23,6 +28,9 @@ func TestTwoCommandsUnderOneWorkerTypeAreTold(t *testing.T) {
 				WorkerType: "export", ID: name, InstanceID: name, Schedule: "every 5m", Phase: store.PhaseCandidate, Work: work,
 				Since: recordtest.Minutes(-5), Seen: recordtest.Minutes(0.5), Next: recordtest.Minutes(5),
 			})
+			if c.gone && name == "worker-a" {
+				there[len(there)-1].Phase = store.PhaseStopped
+			}
 		}
 		if err := l.Attend(t.Context(), there); err != nil {
 			t.Fatal(err)

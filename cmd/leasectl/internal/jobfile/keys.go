@@ -65,7 +65,7 @@ var keys = []key{
 	{name: "group", flag: "group", about: "Share the lease with all machines of the group."},
 	{name: "labels", flag: "label", kind: labels, about: "What others may know of this machine, such as region: eu. Those under defaults are added."},
 	{name: "stopGrace", flag: "stop-grace", about: "The time between SIGTERM and SIGKILL."},
-	{name: "retention", flag: "retention", about: "How long records are kept. Default: 24h; a job's 14 days, or 100 slots if that is longer."},
+	{name: "retention", flag: "retention", about: "How long records are kept. Default: 24h; a job's 14 days, or 100 slots if that is longer, and no more than 2000."},
 	{name: "drainTimeout", flag: "drain-timeout", with: oncePerSlot, about: "How long a run may go on when its leasectl is told to end."},
 	{name: "lead", flag: "lead", about: "How long before a boundary claims open."},
 	{name: "step", flag: "step", about: "The distance between the turns of two priorities."},

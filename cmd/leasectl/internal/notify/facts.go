@@ -58,6 +58,9 @@ func of(e event.Event) []Facts {
 	case event.Faltered:
 		return []Facts{ofRun(Failure, e.Lease, e.Err)}
 	case event.TaskFailed:
+		if e.Cause.Spared() {
+			return nil // A deployment, or an order, is as somebody wants it.
+		}
 		f := ofRun(Failure, e.Lease, e.Err)
 		f.Reason = cmp.Or(string(e.Cause), f.Reason)
 		return f.andGivenUp(e.GivenUp)

@@ -114,6 +114,9 @@ func TestAPOSTHasTheFacts(t *testing.T) {
 	hostile.InstanceID = "an na&x=/../\x1b[2J"
 	n.Observe(event.TaskFailed{Worker: anna, Lease: hostile, Err: exit{3}})
 	n.Observe(succeeded()) // Nobody is told.
+	for _, cause := range []store.Cause{store.Stopped, store.Ordered} {
+		n.Observe(event.TaskFailed{Worker: anna, Lease: aLease, Err: exit{143}, Cause: cause}) // Nor of a deployment.
+	}
 	n.Close(nil)
 	if len(a.paths) != 1 {
 		t.Fatalf("requests %q, want one", a.paths)

@@ -269,7 +269,7 @@ func ofJob(j workerlease.Job, slot time.Duration, with func(text string, field z
 	}
 	switch n := j.MaxAttempts; {
 	case n > 1:
-		with(fmt.Sprintf("%d attempts within %v", n, display.Brief(j.RetriesWithin(slot))), zap.Int("maxAttempts", n))
+		with(fmt.Sprintf("%d attempts over %v or more", n, display.Brief(j.RetriesOver(slot))), zap.Int("maxAttempts", n))
 	case n == 1:
 		with("one attempt", zap.Int("maxAttempts", n))
 	default:

@@ -65,6 +65,7 @@ func happen(j *Log) {
 		event.TaskFailed{Worker: worker, Lease: seen, Err: failed{guard.Status{Code: 3, Reason: guard.Exited}}},
 		event.TaskFailed{Worker: worker, Lease: seen, Err: errLate},
 		event.TaskFailed{Worker: worker, Lease: seen, Err: workerlease.ErrTimedOut, Cause: store.TimedOut, GivenUp: true},
+		event.TaskFailed{Worker: worker, Lease: seen, Err: workerlease.ErrStopped, Cause: store.Stopped},
 		event.Exhausted{Worker: worker, Slot: slot, Attempts: 3},
 		event.Postponed{Worker: worker, Slot: slot, Attempts: 2, After: slot.Start.Add(2 * time.Second)},
 		event.Rested{Worker: worker, Lease: seen, Until: slot.End},

@@ -51,7 +51,7 @@ func (l *Log) ofSlot(e event.Event) string {
 		l.begun = e.Lease.Slot
 		return fmt.Sprintf("extended, token %d, until %s", e.Lease.Token, display.Clock(e.Lease.Expiry))
 	case event.TaskFailed:
-		return "failed: " + cmp.Or(string(e.Cause), fmt.Sprint(e.Err)) + givenUp(e.GivenUp, e.Lease.Attempt)
+		return taskFailed(e)
 	case event.WorkerDied:
 		return workerDied(e)
 	case event.Skipped:
@@ -183,6 +183,14 @@ func (l *Log) ofLedger(e event.Event) string {
 		return fmt.Sprintf("claims by priority %d%s: %s", e.Priority, first, e.Why)
 	}
 	return ""
+}
+
+// taskFailed says why an attempt failed, and what follows from that.
+func taskFailed(e event.TaskFailed) string {
+	if e.Cause.Spared() {
+		return "failed: " + string(e.Cause) + "; that counts as no attempt"
+	}
+	return "failed: " + cmp.Or(string(e.Cause), fmt.Sprint(e.Err)) + givenUp(e.GivenUp, e.Lease.Attempt)
 }
 
 // givenUp says that an attempt was the last, of how many.
