@@ -78,8 +78,10 @@ type Order struct {
 	Now bool
 	// By labels the operator, and Why is for people: one line each.
 	By, Why string
-	// Attempts at the run that a trigger asks for were made before another slot began. Later ones count on from there.
-	Attempts int
+	// Attempts at the run that a trigger asks for were made before another slot began, Spared of which count for nothing. Later ones
+	// count on from there, and the next one doesn't begin before Again; zero: at any time.
+	Attempts, Spared int
+	Again            time.Time
 }
 
 // Removes reports that the order is the end of others: that of its kind and Target, or all of
@@ -158,8 +160,11 @@ func (o Order) faults() (faults []error) {
 		}
 		faults = append(faults, timeFaults(t.name, t.at)...)
 	}
-	if o.Attempts < 0 || o.Attempts > MaxAttempt {
-		faults = append(faults, fmt.Errorf("order attempts: %d, must be 0 … %d", o.Attempts, MaxAttempt))
+	if o.Attempts < 0 || o.Attempts > MaxAttempt || o.Spared < 0 || o.Spared > o.Attempts {
+		faults = append(faults, fmt.Errorf("order attempts: %d, %d of them spared, must be 0 … %d, and no more spared", o.Attempts, o.Spared, MaxAttempt))
+	}
+	if !o.Again.IsZero() {
+		faults = append(faults, timeFaults("order again", o.Again)...)
 	}
 	return faults
 }
@@ -211,7 +216,9 @@ type orderText struct {
 	By     string    `json:"by,omitempty"`
 	Why    string    `json:"why,omitempty"`
 
-	Attempts int `json:"attempts,omitempty"`
+	Attempts int    `json:"attempts,omitempty"`
+	Spared   int    `json:"spared,omitempty"`
+	Again    string `json:"again,omitempty"`
 }
 
 // MarshalJSON is the order as records have it.
@@ -225,11 +232,14 @@ func (o *Order) UnmarshalJSON(b []byte) error {
 	if err := json.Unmarshal(b, &t); err != nil {
 		return err
 	}
-	*o = Order{Kind: t.Kind, Target: t.Target, Now: t.Now, By: t.By, Why: t.Why, Attempts: t.Attempts}
+	*o = Order{Kind: t.Kind, Target: t.Target, Now: t.Now, By: t.By, Why: t.Why, Attempts: t.Attempts, Spared: t.Spared}
 	for _, of := range []struct {
 		name, text string
 		at         *time.Time
-	}{{"at", t.At, &o.At}, {"until", t.Until, &o.Until}} {
+	}{{"at", t.At, &o.At}, {"until", t.Until, &o.Until}, {"again", t.Again, &o.Again}} {
+		if of.at == &o.Again && of.text == "" {
+			continue
+		}
 		at, err := time.Parse(time.RFC3339, of.text)
 		if err != nil {
 			return fmt.Errorf("order %s %.40q: must be a time as in RFC 3339", of.name, of.text)
@@ -240,7 +250,11 @@ func (o *Order) UnmarshalJSON(b []byte) error {
 }
 
 func (o Order) text() orderText {
-	return orderText{o.Kind, o.Target, Format(o.At), Format(o.Until), o.Now, o.By, o.Why, o.Attempts}
+	t := orderText{o.Kind, o.Target, Format(o.At), Format(o.Until), o.Now, o.By, o.Why, o.Attempts, o.Spared, ""}
+	if !o.Again.IsZero() {
+		t.Again = Format(o.Again)
+	}
+	return t
 }
 
 // compact is JSON on one line in which < and the like stand for themselves.

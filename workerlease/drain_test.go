@@ -3,12 +3,14 @@ package workerlease_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/memory"
 	"github.com/slotlease/slotlease/workerlease"
+	probes "github.com/slotlease/slotlease/workerlease/health"
 	"github.com/slotlease/slotlease/workerlease/operate"
 )
 
@@ -41,7 +43,11 @@ func draining(timeout time.Duration) workerlease.Options {
 func TestAWorkerThatIsToldToStopFinishesItsRun(t *testing.T) {
 	bubble(t, "and claims nothing more", func(t *testing.T) {
 		ledger := memory.New(memory.Options{})
-		_, causes, stopped := leaving(t, ledger.Handle(), draining(12*time.Hour))
+		w, causes, stopped := leaving(t, ledger.Handle(), draining(12*time.Hour))
+		at(2 * time.Hour)
+		if st, why := w.Status(), probes.Of(w).Reason; !st.Draining || !strings.Contains(st.String(), "draining, holding") || !strings.Contains(why, "is told to stop") {
+			t.Errorf("meanwhile it says %q, and that it %s", st, why)
+		}
 		must(t, <-stopped)
 		if ended := time.Since(t0); ended < 3*time.Hour || ended > 3*time.Hour+time.Minute {
 			t.Errorf("it stopped after %v, want when its run of 3h has ended", ended)

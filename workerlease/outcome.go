@@ -72,9 +72,9 @@ func (w *WorkerLease) exhausted(slot slots.Slot, attempts int) error {
 	last := w.progress.lastError
 	w.mu.Unlock()
 	if failed, ok := errors.AsType[*taskError](last); ok && failed.slot == slot {
-		return fmt.Errorf("%w; given up after attempt %d", last, attempts)
+		return fmt.Errorf("%w; given up (attempts: %d)", last, attempts)
 	}
-	return fmt.Errorf("%s: slot %v is given up after attempt %d: its job isn't done", w.options.WorkerType, slot, attempts)
+	return fmt.Errorf("%s: slot %v is given up (attempts: %d): its job isn't done", w.options.WorkerType, slot, attempts)
 }
 
 // Wrote has the end of what the work wrote recorded with what comes of it: see store.Outcome.Output. Call it before the task

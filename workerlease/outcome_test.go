@@ -364,7 +364,7 @@ func TestTheNewestErrorSaysWhatFailed(t *testing.T) {
 		"the last attempt": {
 			workerlease.Job{MaxAttempts: 1},
 			func(context.Context, workerlease.Lease) error { return errWork },
-			"job: task in slot [2000-01-01T00:05:00Z, 2000-01-01T00:10:00Z): no paper; given up after attempt 1",
+			"job: task in slot [2000-01-01T00:05:00Z, 2000-01-01T00:10:00Z): no paper; given up (attempts: 1)",
 		},
 		"one that is cut": {
 			workerlease.Job{Overrun: workerlease.Stop},

@@ -3,6 +3,7 @@ package workerlease_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"testing"
 	"time"
@@ -144,31 +145,58 @@ func TestThreeAttemptsOfTheNightOutliveAnOutage(t *testing.T) {
 	}
 }
 
-// slowStop is a worker whose code takes a minute to end when it is told to, with a part of 15 s, and is told so after an hour; another
-// one waits.
-func slowStop(t *testing.T, most int, then workerlease.Task) (other *running) {
+// slowStop is a worker whose code takes a while to end when it is told to, with a part of 15 s, and is told so at a time, by an order or by
+// a stop; another one waits.
+func slowStop(t *testing.T, told, takes time.Duration, most int, order store.OrderKind, then workerlease.Task) (other *running, ledger *memory.Ledger) {
 	t.Helper()
-	ledger := memory.New(memory.Options{})
+	ledger = memory.New(memory.Options{})
 	o := perSlot("a", 0)
 	o.LeaseInterval, o.Job.MaxAttempts = 24*time.Hour, most
 	a := runsAtOnce(t, ledger.Handle(), o, func(ctx context.Context, _ workerlease.Lease) error {
 		<-ctx.Done()
-		time.Sleep(time.Minute)
+		time.Sleep(takes)
 		return errWork
 	})
 	at(time.Minute)
 	o.InstanceID, o.Priority = "b", 1
 	other = runsAtOnce(t, ledger.Handle(), o, then)
-	at(time.Hour)
-	a.cancel()
-	return other
+	at(told)
+	if order == "" {
+		a.cancel()
+	} else {
+		give(t, ledger, operate.Order{Kind: order, WorkerType: "job"})
+	}
+	return other, ledger
+}
+
+// That nothing has failed is told while the code still takes its time to end: its lease may be over before that.
+func TestAStopCostsNoAttemptHoweverLongTheCodeTakes(t *testing.T) {
+	for n := range 16 {
+		told := time.Hour + time.Duration(n)*time.Second
+		takes := []time.Duration{time.Second, 6 * time.Second, 12 * time.Second, time.Minute}[n/2%4]
+		order := []store.OrderKind{"", store.OrderRelease}[n%2]
+		bubble(t, fmt.Sprint(told, takes, order), func(t *testing.T) {
+			attempt := 0
+			b, ledger := slowStop(t, told, takes, 1, order, func(_ context.Context, l workerlease.Lease) error {
+				attempt = l.Attempt
+				return nil
+			})
+			at(20 * time.Hour)
+			if attempt != 2 || len(observed[event.Exhausted](b.worker))+len(observed[event.WorkerDied](b.worker)) > 0 {
+				t.Errorf("the last attempt is %d, want 2, and that nothing is given up and nobody died", attempt)
+			}
+			if head := newest(t, ledger); head.Spared != 1 || head.Attempt != 2 {
+				t.Errorf("the head counts %d attempts, %d spared, want 2 and 1", head.Attempt, head.Spared)
+			}
+		})
+	}
 }
 
 // That the attempt before counts for nothing may be told while the next one runs: then that isn't the last one.
 func TestNothingIsGivenUpThatIsTriedAgain(t *testing.T) {
 	bubble(t, "two attempts that count", func(t *testing.T) {
 		runs := 0
-		b := slowStop(t, 2, func(context.Context, workerlease.Lease) error {
+		b, _ := slowStop(t, time.Hour, time.Minute, 2, "", func(context.Context, workerlease.Lease) error {
 			time.Sleep(5 * time.Minute)
 			if runs++; runs == 1 {
 				return errWork
@@ -233,6 +261,11 @@ func TestATriggerIsTriedAgainBetweenShortSlots(t *testing.T) {
 		at(90 * time.Second)
 		give(t, ledger, operate.Order{Kind: store.OrderTrigger, WorkerType: "job", For: 6 * time.Hour})
 		at(7 * time.Hour)
+		for n := 1; n < len(runs); n++ {
+			if least := 90 * time.Second << (n - 1); runs[n]-runs[n-1] < least {
+				t.Errorf("run %d comes %v after the one before, want %v or more", n+1, runs[n]-runs[n-1], least)
+			}
+		}
 		if len(runs) != 5 {
 			t.Errorf("runs at %v, want 5", runs)
 		}

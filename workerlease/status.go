@@ -32,8 +32,10 @@ type Status struct {
 	// First is the first slot that this worker can have, until that begins, while the ledger shows none that anybody had: so
 	// nobody holds a lease, as it should be. Zero otherwise, and while the ledger isn't known.
 	First slots.Slot `json:",omitzero"`
-	// Stopped says that the worker has ended.
-	Stopped bool
+	// Draining says that the worker was told to stop, and claims nothing more: its code runs yet, with Options.DrainTimeout to its
+	// end. Stopped says that the worker has ended.
+	Draining bool `json:",omitzero"`
+	Stopped  bool
 	// Stuck is how long the worker has done nothing although something was due; 0 if less than a second. It
 	// waits for the Observer or Callbacks.Error to return, for an operation on the store that has not ended by its
 	// time-out, or for its process to run. Meanwhile it claims, extends and releases nothing. From StuckAfter on,
@@ -149,6 +151,8 @@ func (s Status) String() string {
 	switch {
 	case s.Stopped:
 		parts = append(parts, "stopped")
+	case s.Draining && s.Holding:
+		parts = append(parts, "draining, holding "+s.Lease.Slot.String())
 	case s.Holding:
 		parts = append(parts, "holding "+s.Lease.Slot.String())
 	case s.Overrunning:
@@ -186,7 +190,8 @@ func (s Status) String() string {
 
 // progress is how far a worker has come, for its Status: in short, since there may be many workers.
 type progress struct {
-	running, overrunning, stopped     bool
+	running, overrunning              bool
+	draining, stopped                 bool
 	won, contending                   slots.Slot
 	failures, allocated, lost, missed int
 	failed, skipped, givenUp          int
@@ -212,7 +217,7 @@ func (w *WorkerLease) Status() Status {
 	p := w.progress
 	s := Status{
 		WorkerType: w.options.WorkerType, InstanceID: w.options.InstanceID,
-		Running: p.running, Overrunning: p.overrunning, Won: p.won, Contending: p.contending, Stopped: p.stopped,
+		Running: p.running, Overrunning: p.overrunning, Won: p.won, Contending: p.contending, Draining: p.draining, Stopped: p.stopped,
 		Failures: p.failures, LastError: p.lastError, Allocated: p.allocated, Lost: p.lost, Missed: p.missed, Failed: p.failed, Skipped: p.skipped, GivenUp: p.givenUp, Effective: p.effective, DoneUntil: p.doneUntil, Charges: maps.Clone(p.charges),
 	}
 	if h := w.held(); h != nil {
@@ -358,4 +363,5 @@ func (w *WorkerLease) publish(latest time.Time) {
 		}
 	}
 	p.stopped = s.Bid.Stage == machine.Halted
+	p.draining = (s.Draining || s.Stopping) && !p.stopped
 }

@@ -52,6 +52,21 @@ func TestWorkersThatDoSomethingElseAreTold(t *testing.T) {
 			t.Errorf("TryClaim = %+v, want that it is held for %q", n, theirs.Work)
 		}
 	})
+	bubble(t, "a version before a deployment isn't there any more", func(t *testing.T) {
+		ledger := memory.New(memory.Options{})
+		o := slotted("a", 0, time.Minute, 0)
+		o.Work = "bill.sh 12ab"
+		old := start(t, setup{Options: o, ledger: ledger.Handle()})
+		at(10*time.Minute + 20*time.Second)
+		old.stop(t)
+		at(10*time.Minute + 25*time.Second)
+		o.Work = "bill.sh 34cd"
+		w := start(t, setup{Options: o, ledger: ledger.Handle()})
+		at(20 * time.Minute)
+		if told := observed[event.WorkMismatch](w); len(told) > 0 {
+			t.Errorf("WorkMismatch = %+v, want none", told)
+		}
+	})
 	bubble(t, "of three, each hears of the others once", func(t *testing.T) {
 		ledger := memory.New(memory.Options{})
 		var all []*worker

@@ -31,7 +31,11 @@ func (w *world) auditWork(p *Process, r, before store.Record) {
 	if r.SlotStart.Equal(before.SlotStart) {
 		attempt, spared = attempt+before.Attempt, before.Spared
 	} else if r.Triggered() {
-		attempt += triedBefore(r, before)
+		tried := triedBefore(r, before)
+		attempt, spared = attempt+tried.Attempts, tried.Spared
+		if r.WindowStart.Before(tried.Again) {
+			w.violate("seq %d of %v tries a run again that is to wait until %v", r.Seq, p, w.time(tried.Again))
+		}
 	}
 	if most := mostAttempts(p.options); r.Attempt != attempt || r.Spared != spared || most > 0 && attempt-spared > most {
 		w.violate("seq %d of %v is attempt %d of at most %d that count, %d don't, and says %d and %d", r.Seq, p, attempt, most, spared, r.Attempt, r.Spared)
@@ -50,9 +54,15 @@ func (w *world) auditSpared(p *Process, r, before store.Record) {
 		want++
 		jobs := &w.ledger(r.WorkerType).jobs
 		if jobs.spared == nil {
-			jobs.spared = map[time.Time]int{}
+			jobs.spared = map[time.Time]map[int]bool{}
 		}
-		jobs.spared[r.SlotStart]++
+		if jobs.spared[r.SlotStart] == nil {
+			jobs.spared[r.SlotStart] = map[int]bool{}
+		}
+		if jobs.spared[r.SlotStart][o.Attempt] {
+			w.violate("seq %d of %v says once more that attempt %d doesn't count", r.Seq, p, o.Attempt)
+		}
+		jobs.spared[r.SlotStart][o.Attempt] = true
 	}
 	if r.Spared != want {
 		w.violate("seq %d of %v, a %s, says that %d attempts don't count, want %d: %s", r.Seq, p, r.Kind, r.Spared, want, r.Metadata)
@@ -91,7 +101,7 @@ type jobs struct {
 	calls map[time.Time]int // of a task, by the start of its slot
 	begun map[string]bool   // the claims under which a task was called
 
-	spared map[time.Time]int // calls that don't count, by the start of the slot
+	spared map[time.Time]map[int]bool // the attempts that don't count, by the start of the slot
 }
 
 // doneBy is when the newest slot starts that is done, and the first record that says so.
@@ -122,8 +132,8 @@ func (w *world) auditCall(p *Process, l workerlease.Lease, grant *landed) {
 	}
 	jobs.begun[grant.claim] = true
 	most := mostAttempts(p.options)
-	if jobs.calls[l.Slot.Start]++; !w.mixed() && most > 0 && jobs.calls[l.Slot.Start]-jobs.spared[l.Slot.Start] > most {
-		w.violate("%v calls the task for the slot from %v the %d. time, %d don't count, and MaxAttempts is %d", p, w.time(l.Slot.Start), jobs.calls[l.Slot.Start], jobs.spared[l.Slot.Start], most)
+	if jobs.calls[l.Slot.Start]++; !w.mixed() && most > 0 && jobs.calls[l.Slot.Start]-len(jobs.spared[l.Slot.Start]) > most {
+		w.violate("%v calls the task for the slot from %v the %d. time, %d don't count, and MaxAttempts is %d", p, w.time(l.Slot.Start), jobs.calls[l.Slot.Start], len(jobs.spared[l.Slot.Start]), most)
 	}
 	if l.Triggered {
 		w.auditAsked(p, l, grant)

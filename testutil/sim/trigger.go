@@ -55,17 +55,17 @@ func asksFor(o store.Order, start, end time.Time) bool {
 
 // same reports that two records have one order, however often the run that it asks for was tried in between.
 func same(a, b store.Order) bool {
-	a.Attempts = b.Attempts
+	a.Attempts, a.Spared, a.Again = b.Attempts, b.Spared, b.Again
 	return a == b
 }
 
-// triedBefore is how often the run of a grant was tried before, by the order that the record before it has.
-func triedBefore(r, before store.Record) int {
+// triedBefore is the order for the run of a grant in the record before it, which says how often that was tried; zero without.
+func triedBefore(r, before store.Record) store.Order {
 	all, _ := store.ParseOrders(before.Orders)
 	if i := slices.IndexFunc(all, func(o store.Order) bool { return asksFor(o, r.SlotStart, r.SlotEnd) }); i >= 0 {
-		return all[i].Attempts
+		return all[i]
 	}
-	return 0
+	return store.Order{}
 }
 
 // attempts is what a record is to say in an order that the record before it has: how often its run was tried, if that one shows it, and
@@ -73,7 +73,7 @@ func triedBefore(r, before store.Record) int {
 func attempts(given store.Order, r, before store.Record) int {
 	shown := before.Triggered() && given.Kind == store.OrderTrigger && given.At.Equal(before.SlotStart)
 	if shown && before.Attempt > 0 && !r.SlotStart.Equal(before.SlotStart) {
-		return before.Attempt - before.Spared
+		return before.Attempt
 	}
 	return given.Attempts
 }

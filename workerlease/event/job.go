@@ -62,7 +62,7 @@ type (
 		Slot slots.Slot
 		Seq  int64
 	}
-	// Exhausted: a slot has been tried Job.MaxAttempts times, and is not done. It
+	// Exhausted: Attempts at a slot that count have failed, Job.MaxAttempts of them, and it is not done. It
 	// is not tried again. Each worker that was there by then reports it once.
 	Exhausted struct {
 		Worker

@@ -95,7 +95,7 @@ type (
 		OurSlot, TheirSlot slots.Slot
 	}
 	// WorkMismatch: another worker of the type, Holder, does something else, as both say (Options.Work): only one of two jobs is
-	// done in a slot. It comes once for each such work.
+	// done in a slot. It comes once for each such work, of up to four, whose worker has written anything since this one came.
 	WorkMismatch struct {
 		Worker
 		Ours, Theirs string

@@ -33,7 +33,7 @@ func TestTheFirstSignalLetsARunComeToItsEnd(t *testing.T) {
 			p := startRun(t, storeArg, "a", flags, "sh", "-c", `trap "exit 3" TERM; echo up; until [ -e "$0" ]; do sleep 0.05; done`, end)
 			p.await("up\n")
 			p.signal(syscall.SIGTERM)
-			p.await("draining: terminated: the run may go on for 1h0m0s\n")
+			p.await("draining: terminated: the run may go on for 1h; a second signal stops it\n")
 			if len(p.descendants()) == 0 {
 				t.Error("the first signal has ended the command")
 			}
@@ -49,7 +49,7 @@ func TestTheFirstSignalLetsARunComeToItsEnd(t *testing.T) {
 			all := records(t, l)
 			head := all[len(all)-1]
 			spared := map[bool]int{true: 1}[c.twice]
-			if done := !head.DoneUntil.IsZero(); head.Kind != store.KindRelease || done == c.twice || head.Spared != spared || strings.Contains(p.output(), "stopping: ") != c.twice {
+			if done := !head.DoneUntil.IsZero(); head.Kind != store.KindRelease || done == c.twice || head.Spared != spared || strings.Contains(p.output(), "stopping: a second signal\n") != c.twice {
 				t.Errorf("the head is %+v, done: %v, want a release, and %d attempts that don't count", head, done, spared)
 			}
 		})

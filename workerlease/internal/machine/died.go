@@ -98,7 +98,7 @@ func (x *step) tellUntold() {
 	x.note(Note{What: WorkerDied, Slot: d.Slot, Count: d.Attempt, Record: store.Record{InstanceID: d.Holder, Spared: d.Spared}})
 	x.keptBack(d)
 	if x.m.LastAttempt(d.Attempt - d.Spared) {
-		x.giveUp(d.Slot, d.Attempt)
+		x.giveUp(d.Slot, d.Attempt-d.Spared)
 	}
 }
 
@@ -164,7 +164,7 @@ func (x *step) saidBefore(head store.Record, below []store.Record) {
 	}
 }
 
-// giveUp reports a slot that has used up its attempts, once.
+// giveUp reports a slot that has used up its attempts, of which so many count, once.
 func (x *step) giveUp(slot slots.Slot, attempts int) {
 	if v := &x.s.View; !v.GivenUp.Equal(slot.Start) {
 		v.GivenUp = slot.Start

@@ -104,8 +104,12 @@ func (f facts) retryAt(head store.Record) time.Time {
 	failed := f.s.View.Carried.failed(slot)
 	o, told := head.Outcome()
 	orderly := told && f.m.Rules.Spares(o) // It has come to nothing since a stop or an order, and not by a failure.
-	// The release of another slot says nothing of when this one was tried.
-	if slot.IsZero() || !f.m.Once || !f.m.Rules.GivenBack(head) || failed < 1 || orderly || !head.SlotStart.Equal(slot.Start) {
+	switch {
+	case slot.IsZero(), !f.m.Once, failed < 1:
+		return time.Time{}
+	case !head.SlotStart.Equal(slot.Start): // A record of another slot says so in the trigger.
+		return askedBy(head.Orders, slot).Again
+	case !f.m.Rules.GivenBack(head), orderly:
 		return time.Time{}
 	}
 	return head.WindowEnd.Add(f.m.Rules.Retry(f.m.MinRetry(slot.Length()), failed, slot.Length()))

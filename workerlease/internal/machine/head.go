@@ -52,7 +52,8 @@ func (x *step) headRead(e HeadRead) {
 			x.heedOrders()
 		}
 		x.looked(head, obeyed)
-	case s.Stopping && x.m.awaits(s, Releasing): // It was read before the stop, and the user's code still runs.
+	case s.Stopping && x.m.awaits(s, Releasing):
+		x.lookedMeanwhile(head, below, obeyed)
 	case s.Stopping:
 		if obeyed {
 			x.observeRecord(head)
@@ -187,11 +188,13 @@ func (x *step) compareSlots(head store.Record, below []store.Record) {
 	}
 }
 
-// compareWork reports that the worker of the newest term does something else than this one, once for each. Notes are of whoever wrote
-// them.
+// compareWork reports that the worker of the newest term does something else than this one, once for each of up to four. One that has
+// written nothing since this worker came may be of before a deployment. Notes are of whoever wrote them.
 func (x *step) compareWork(head store.Record) {
 	v, own := &x.s.View, x.m.Work
-	if own == "" || head.Work == "" || head.Work == own || slices.Contains(v.OtherWork[:], head.Work) || head.Kind == store.KindOutcome {
+	told := slices.Contains(v.OtherWork[:], head.Work) || v.OtherWork[3] != ""
+	gone := !x.m.Single && !head.FixedAt.After(x.s.Bid.Came)
+	if own == "" || head.Work == "" || head.Work == own || told || gone || head.Kind == store.KindOutcome {
 		return
 	}
 	v.OtherWork = [4]string{head.Work, v.OtherWork[0], v.OtherWork[1], v.OtherWork[2]}

@@ -226,6 +226,7 @@ func (x *step) expire(why Reason) {
 	// The code gets a margin to return in, even if this comes late.
 	h.Overdue = x.at.Local + max(h.Held.End.Sub(x.at.Now.Latest), x.m.Margin)
 	x.note(Note{What: Expired, Slot: h.Held.Slot, Why: why})
+	x.ordered(why)
 	if why == ClockJumped && x.m.Rules.GivesBack&AfterJump != 0 {
 		x.giveBack(h.Held, false)
 	}

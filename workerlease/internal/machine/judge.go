@@ -151,7 +151,7 @@ func (x *step) jobIsOver(head store.Record, below []store.Record) bool {
 			return true
 		}
 		x.tellDead(d)
-		x.giveUp(s.Bid.Slot, s.View.Carried.Attempt)
+		x.giveUp(s.Bid.Slot, s.View.Carried.failed(s.Bid.Slot))
 		x.next()
 	}
 	return true

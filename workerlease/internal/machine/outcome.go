@@ -35,6 +35,7 @@ type Report struct {
 	Tries   int
 	Key     int64 // the lowest at which it may have been stored, or may yet be; 0: there is none
 	Looking bool  // the head is read for it
+	Early   bool  // the code still runs, and why it was ended is told in time for others to know that it is nobody's failure
 }
 
 // reports are all that is to be told, in that order.
@@ -86,7 +87,7 @@ func (x *step) report(t Term, slot slots.Slot, failed, ends bool, w Work) {
 	o := x.outcome(t, slot, failed, ends, w)
 	x.reportOutcome(t.Claim, slot, o)
 	if o.GivenUp {
-		x.giveUp(slot, t.Attempt)
+		x.giveUp(slot, t.Attempt-t.Spared)
 	}
 }
 
@@ -120,7 +121,7 @@ func (s *State) pass(local time.Duration) {
 // tellWaits is what to wait for because of what is to be told.
 func (m *Machine) tellWaits(s *State) (w []Wait) {
 	for _, r := range s.reports() {
-		if r.Metadata != "" && r.After > 0 && s.Pending == Nothing && !s.Stopping {
+		if r.Metadata != "" && r.After > 0 && s.Pending == Nothing && (!s.Stopping || m.awaits(s, Releasing)) {
 			w = append(w, Wait{Local: r.After})
 		}
 	}
@@ -137,7 +138,7 @@ func (x *step) worked(e Worked) {
 		if t.IsZero() || t.Claim != e.Claim {
 			continue
 		}
-		if x.s.Report.reported(t, t.Slot) {
+		if r := &x.s.Report; r.reported(t, t.Slot) && (!r.Early || r.Metadata == "" || r.Tries > 0) {
 			x.wrote(e.Work.Output)
 		} else {
 			x.report(t, t.Slot, e.Failed, e.Work.Cause != "", e.Work)
@@ -147,6 +148,36 @@ func (x *step) worked(e Worked) {
 		}
 		h.Began = x.at.Local // What comes next begins now.
 		return
+	}
+}
+
+// ordered takes in that a stop or an order has ended the lease of work. While its code runs on, that is told half-way to the end of the
+// window: who takes over then knows that it counts for nothing.
+func (x *step) ordered(why Reason) {
+	h, cause := x.s.Hold.Held, map[Reason]store.Cause{Stopping: store.Stopped, Paused: store.Ordered, Drained: store.Ordered, Ordered: store.Ordered}[why]
+	asked := x.m.Single && x.m.Trigger.IsZero() // Who has claimed once ends that itself, and says why.
+	if cause == "" || !x.m.Once || asked || !h.Own || x.s.Report.reported(h, h.Slot) {
+		return
+	}
+	x.report(h, h.Slot, true, true, Work{Cause: cause})
+	x.s.Report.Early = true
+	x.s.Report.After = x.at.Local + max(h.End.Sub(x.at.Now.Latest)/2, time.Millisecond)
+}
+
+// meanwhile reports that something is told while the code still runs.
+func (f facts) meanwhile(r *Report) bool { return r.Early && f.m.awaits(f.s, Releasing) }
+
+// lookMeanwhile reads the head for that, in a worker that stops.
+func (x *step) lookMeanwhile() {
+	if r := &x.s.Report; x.s.Bid.Stage == Aiming && x.meanwhile(r) && x.tellable() == r {
+		x.look(r)
+	}
+}
+
+// lookedMeanwhile takes in that head, unless it was read before the stop.
+func (x *step) lookedMeanwhile(head store.Record, below []store.Record, obeyed bool) {
+	if r := x.telling; r != nil && (!obeyed || !x.tell(r, head, below)) {
+		x.s.Bid.Stage = Aiming
 	}
 }
 
@@ -181,7 +212,7 @@ func (f facts) tells() *Report {
 // tellable is what is to be told now, while nothing else is appended that tells it; nil: nothing is.
 func (f facts) tellable() *Report {
 	for _, r := range f.s.reports() {
-		if f.open(r) && r.After == 0 && !f.closes(r.Claim) {
+		if f.open(r) && r.After == 0 && (f.meanwhile(r) || !f.closes(r.Claim)) {
 			return r
 		}
 	}
@@ -244,7 +275,7 @@ func (x *step) untold() {
 	if s.Stopping {
 		s.Death.told()
 	}
-	if s.Stopping && s.Report.Tries > 0 {
+	if s.Stopping && s.Report.Tries > 0 && !x.meanwhile(&s.Report) {
 		s.Report.told()
 	}
 }

@@ -56,6 +56,7 @@ func (x *step) stop() {
 	case s.Bid.Stage == Sending && !s.Bid.grants() && s.Bid.Record.Kind != store.KindReset:
 		x.append()
 	case x.m.awaits(s, Releasing):
+		x.lookMeanwhile()
 	default:
 		x.readHead()
 	}

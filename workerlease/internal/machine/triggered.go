@@ -2,6 +2,7 @@ package machine
 
 import (
 	"slices"
+	"time"
 
 	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/store"
@@ -51,8 +52,8 @@ func asksFor(orders string, of store.Outcome) bool {
 	})
 }
 
-// counts has a record of another slot than the one in the head say in a trigger how often that one's run was tried: a record shows the
-// attempts at its own slot alone.
+// counts has a record of another slot than the one in the head say in a trigger how often that one's run was tried, and when it may be
+// again: a record shows the attempts at its own slot alone.
 func (f facts) counts(r *store.Record) {
 	c := &f.s.View.Carried
 	if c.Triggered.IsZero() || c.Attempt == 0 || r.SlotStart.Equal(c.Slot) {
@@ -64,7 +65,10 @@ func (f facts) counts(r *store.Record) {
 	}
 	for i := range all {
 		if o := &all[i]; o.Kind == store.OrderTrigger && o.At.Equal(c.Slot) {
-			o.Attempts = c.Attempt - c.Spared
+			o.Attempts, o.Spared, o.Again = c.Attempt, c.Spared, time.Time{}
+			if failed, length := c.Attempt-c.Spared, o.Until.Sub(o.At); failed > 0 {
+				o.Again = c.Triggered.Add(f.m.Rules.Retry(f.m.MinRetry(length), failed, length))
+			}
 		}
 	}
 	if text, err := store.FormatOrders(all); err == nil { // else there is no room for that
@@ -72,13 +76,13 @@ func (f facts) counts(r *store.Record) {
 	}
 }
 
-// tried is how often the run of a trigger, whose slot this is, was tried before another slot began.
-func tried(orders string, slot slots.Slot) int {
+// askedBy is the trigger whose slot this is; the zero Order if there is none.
+func askedBy(orders string, slot slots.Slot) store.Order {
 	all, _ := store.ParseOrders(orders)
 	for _, o := range all {
 		if o.Kind == store.OrderTrigger && o.At.Equal(slot.Start) && o.Until.Equal(slot.End) {
-			return o.Attempts
+			return o
 		}
 	}
-	return 0
+	return store.Order{}
 }

@@ -129,7 +129,7 @@ func (c Carried) attempt(slot slots.Slot) int {
 	if c.Slot.Equal(slot.Start) {
 		return c.Attempt + 1
 	}
-	return 1 + tried(c.Orders, slot)
+	return 1 + askedBy(c.Orders, slot).Attempts
 }
 
 // failed is how many attempts at a slot count: those that nobody has ended in order.
@@ -137,7 +137,8 @@ func (c Carried) failed(slot slots.Slot) int {
 	if c.Slot.Equal(slot.Start) {
 		return c.Attempt - c.Spared
 	}
-	return tried(c.Orders, slot)
+	o := askedBy(c.Orders, slot)
+	return o.Attempts - o.Spared
 }
 
 // spared is how many don't.

@@ -90,16 +90,13 @@ func (r runs) drawing(_, _ bool) string {
 		}
 		attempt := ""
 		if e.Attempt > 0 {
-			attempt = attemptOf(store.Outcome{Attempt: e.Attempt, GivenUp: e.Outcome.GivenUp}) + ", "
+			attempt = fmt.Sprintf("attempt %d, ", e.Attempt)
 		}
 		fmt.Fprintf(&b, "\n%sby %s: %s\n", attempt, display.Flat(workedBy(e)), display.Line(strings.Trim(stateOf(e)+", "+e.Note(), ", ")))
 		b.WriteString(written(e))
 	}
 	return r.framed("worker type "+display.Flat(r.workerType), b.String(), false)
 }
-
-// matters is never asked: runs are shown once.
-func (runs) matters(bool) string { return "" }
 
 // written is the end of what a run wrote, indented, or nothing.
 func written(e history.Entry) string {

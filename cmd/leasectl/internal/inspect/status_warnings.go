@@ -214,17 +214,8 @@ func outcomeOf(e history.Entry) (text string) {
 	if o.GivenUp {
 		text += ", given up"
 		if o.Attempt > 0 {
-			text += " at " + attemptOf(o)
+			text += fmt.Sprintf(" at attempt %d", o.Attempt)
 		}
-	}
-	return text
-}
-
-// attemptOf is which attempt it was, of how many if that is known: the last one tells.
-func attemptOf(o store.Outcome) string {
-	text := fmt.Sprintf("attempt %d", o.Attempt)
-	if o.GivenUp {
-		text += fmt.Sprintf(" of %d", o.Attempt)
 	}
 	return text
 }

@@ -81,7 +81,7 @@ func TestStatusWarnsOfWhatIsOdd(t *testing.T) {
 		},
 		"the clock of one that is gone":                     {[]string{"export"}, []store.Record{held}, []store.Presence{worker("worker-a", same), worker("b", func(p *store.Presence) { p.Offset, p.Next = time.Hour, p.Seen })}, nil, 0},
 		"the last slot failed":                              {[]string{"export"}, []store.Record{recordtest.Grant(1, 7, "worker-b"), failed}, nil, []string{"the last slot failed"}, 0},
-		"given up":                                          {[]string{"export"}, []store.Record{recordtest.Grant(1, 7, "worker-b"), givenUp}, nil, []string{"the last slot failed: exit code 3, given up at attempt 3 of 3"}, 0},
+		"given up":                                          {[]string{"export"}, []store.Record{recordtest.Grant(1, 7, "worker-b"), givenUp}, nil, []string{"the last slot failed: exit code 3, given up at attempt 3"}, 0},
 		"failed with an error":                              {[]string{"export"}, []store.Record{recordtest.Grant(1, 7, "worker-b"), broke}, nil, []string{"the last slot failed: no disk"}, 0},
 		"a leader's worker died, and another took over":     {[]string{"export"}, []store.Record{alone, rest, died(alone, rest, 3)}, nil, []string{"the work of worker-a failed in this slot: its worker died"}, 0},
 		"a leader's worker died in the slot before":         {[]string{"export"}, []store.Record{leader, other, died(leader, other, 3), next}, nil, nil, 0},

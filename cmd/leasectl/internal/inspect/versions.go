@@ -135,8 +135,6 @@ func (f fleet) drawing(colours, framed bool) string {
 	return f.framed("versions of workers", strings.Join(table.Lines(rows, nil, colours), "\n")+"\n", framed)
 }
 
-func (f fleet) matters(bool) string { return "" } // It isn't watched.
-
 // Release is a version in the JSON form of version --check. Its names don't change.
 type Release struct {
 	Version   string   `json:"version"`

@@ -14,12 +14,17 @@ type view interface {
 	drawing(colours, framed bool) string
 	json() any
 	warns() string
+}
+
+// watched is a view that may be shown again.
+type watched interface {
+	view
 	// matters is what it is shown again for, if that changes.
 	matters(asJSON bool) string
 }
 
 // glance shows what looks find, once or again and again.
-func glance[V view](ctx context.Context, o Options, to Screen, look func() (V, error)) error {
+func glance[V watched](ctx context.Context, o Options, to Screen, look func() (V, error)) error {
 	if !o.Watch {
 		return once(o, to, look)
 	}

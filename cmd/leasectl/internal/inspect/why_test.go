@@ -168,7 +168,7 @@ func TestWhyNamesWhatKeepsWorkersFromClaiming(t *testing.T) {
 		"given up": {
 			[]store.Record{failed, released},
 			"",
-			[]string{"Its work failed with exit code 3, and was given up: that was attempt 1 of 1."},
+			[]string{"Its work failed with exit code 3, and was given up: attempt 1 was the last."},
 			"Nobody",
 		},
 	} {

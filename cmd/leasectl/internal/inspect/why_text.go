@@ -61,9 +61,6 @@ func colourOf(v explain.Verdict) table.Colour {
 	}
 }
 
-// matters is never asked: an answer is shown once.
-func (answer) matters(bool) string { return "" }
-
 // nameOf is a worker with its group.
 func nameOf(v explain.Verdict) string {
 	if v.Group != "" {
@@ -257,10 +254,7 @@ func lasted(d time.Duration) string {
 func (a answer) work(t history.Entry) string {
 	failed, givenUp := t.OutcomeKnown && t.Outcome.Result == store.Failed, ""
 	if t.Outcome.GivenUp {
-		givenUp = ", and was given up: that was the last attempt"
-		if t.Outcome.Attempt > 0 {
-			givenUp = ", and was given up: that was " + attemptOf(t.Outcome)
-		}
+		givenUp = fmt.Sprintf(", and was given up: attempt %d was the last", t.Outcome.Attempt)
 	}
 	switch {
 	case t.Cause == store.WorkerDied:

@@ -27,6 +27,7 @@ type status struct {
 	Lease         *lease       `json:"lease,omitempty"`
 	Running       bool         `json:"running"`
 	Overrunning   bool         `json:"overrunning"`
+	Draining      bool         `json:"draining,omitzero"`
 	Holder        *holder      `json:"holder,omitempty"`
 	Won           *slot        `json:"won,omitempty"`
 	Contending    *slot        `json:"contending,omitempty"`
@@ -99,7 +100,7 @@ func (s *Server) statusOf(w Worker) status {
 	out := status{
 		WorkerType: now.WorkerType, InstanceID: now.InstanceID, Version: workerlease.Version(), Store: s.o.Store, Schedule: w.Schedule.String(),
 		State: report.State, Reason: report.Reason,
-		Holds: now.Holding, Running: now.Running, Overrunning: now.Overrunning, Won: slotOf(now.Won), Contending: slotOf(now.Contending),
+		Holds: now.Holding, Running: now.Running, Overrunning: now.Overrunning, Draining: now.Draining, Won: slotOf(now.Won), Contending: slotOf(now.Contending),
 		Priority: now.Effective, Allocated: now.Allocated, Lost: now.Lost, Missed: now.Missed, Skipped: now.Skipped, Failed: now.Failed, GivenUp: now.GivenUp,
 		Failures: now.Failures, Blocked: now.Blocked, Paused: now.Paused, Ineligible: now.Ineligible, Warning: now.Warning, RequestUnits: now.Charges.Total(),
 	}

@@ -224,7 +224,7 @@ func (l *Log) Began(o workerlease.Options, tells bool) {
 		ofJob(*o.Job, slots.Shortest(o.Schedule), with)
 	}
 	if o.FailoverWithin > 0 {
-		with(fmt.Sprintf("failover within %v", o.FailoverWithin), zap.Duration("failoverWithin", o.FailoverWithin))
+		with(fmt.Sprintf("failover within %s", display.Brief(o.FailoverWithin)), zap.Duration("failoverWithin", o.FailoverWithin))
 	}
 	if o.Continuous {
 		with("continuous", zap.Bool("continuous", true))
@@ -252,24 +252,24 @@ func (l *Log) Began(o workerlease.Options, tells bool) {
 func ofJob(j workerlease.Job, slot time.Duration, with func(text string, field zap.Field)) {
 	with("once per slot", zap.Bool("oncePerSlot", true))
 	if j.StartWithin > 0 {
-		with(fmt.Sprintf("start within %v", j.StartWithin), zap.Duration("startWithin", j.StartWithin))
+		with(fmt.Sprintf("start within %s", display.Brief(j.StartWithin)), zap.Duration("startWithin", j.StartWithin))
 	}
 	if j.Overrun != workerlease.Finish {
 		with("overrun "+j.Overrun.String(), zap.Stringer("overrun", j.Overrun))
 	}
 	if j.Timeout > 0 {
-		with(fmt.Sprintf("run timeout %v", j.Timeout), zap.Duration("runTimeout", j.Timeout))
+		with(fmt.Sprintf("run timeout %s", display.Brief(j.Timeout)), zap.Duration("runTimeout", j.Timeout))
 	}
 	if j.CatchUp != workerlease.CatchUpNone {
 		text := fmt.Sprintf("catch up %v", j.CatchUp)
 		if j.CatchUpWithin > 0 {
-			text += fmt.Sprintf(" within %v", j.CatchUpWithin)
+			text += fmt.Sprintf(" within %s", display.Brief(j.CatchUpWithin))
 		}
 		with(text, zap.Stringer("catchUp", j.CatchUp))
 	}
 	switch n := j.MaxAttempts; {
 	case n > 1:
-		with(fmt.Sprintf("%d attempts over %v or more", n, display.Brief(j.RetriesOver(slot))), zap.Int("maxAttempts", n))
+		with(fmt.Sprintf("%d attempts over %s or more", n, display.Brief(j.RetriesOver(slot))), zap.Int("maxAttempts", n))
 	case n == 1:
 		with("one attempt", zap.Int("maxAttempts", n))
 	default:
@@ -279,7 +279,11 @@ func ofJob(j workerlease.Job, slot time.Duration, with func(text string, field z
 
 // Draining logs why leasing is to end, and how long the run that is under way may go on.
 func (l *Log) Draining(why error, most time.Duration) {
-	l.say(zap.InfoLevel, slots.Slot{}, fmt.Sprintf("draining: %v: the run may go on for %v", why, most), "draining", zap.String("why", why.Error()), zap.Duration("most", most))
+	l.mu.Lock()
+	l.ahead.schedule = nil // None comes next.
+	l.mu.Unlock()
+	l.say(zap.InfoLevel, slots.Slot{}, fmt.Sprintf("draining: %v: the run may go on for %s; a second signal stops it", why, display.Brief(most)),
+		"draining", zap.String("why", why.Error()), zap.Duration("most", most))
 }
 
 // Stopping logs why leasing is to end, and that a running command is stopped. It must

@@ -162,15 +162,10 @@ func (j *job) underClaim(ctx context.Context, claim *workerlease.Claim) (e endin
 	ended := make(chan struct{})
 	defer context.AfterFunc(ctx, func() {
 		why := context.Cause(ctx)
-		if most := j.Options.DrainTimeout; most > 0 {
-			j.Log.Draining(why, most)
-			select {
-			case <-ended:
+		if j.Options.DrainTimeout > 0 {
+			if why = j.drained(why, ended); why == nil {
 				return
-			case <-j.Hurry:
-			case <-time.After(most):
 			}
-			why = errHurried
 		}
 		j.Log.Stopping(why)
 		end(workerlease.ErrStopped)

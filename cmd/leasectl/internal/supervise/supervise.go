@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/display"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease"
 	"github.com/slotlease/slotlease/workerlease/event"
@@ -93,23 +94,29 @@ func (j *job) end(ctx context.Context, unfit, why error, stop func()) error {
 // drain says that the run under way may come to its end, and ends that when the time for it is over, or at a second signal. The
 // function that it returns is called when the worker has stopped.
 func (j *job) drain(limit context.Context, why error) (stopped func()) {
-	j.Log.Draining(why, j.Options.DrainTimeout)
 	over := make(chan struct{})
 	go func() {
-		select {
-		case <-over:
-			return
-		case <-j.Hurry:
-		case <-time.After(j.Options.DrainTimeout):
+		if hurried := j.drained(why, over); hurried != nil {
+			j.Log.Stopping(hurried)
+			_ = j.worker.StopNow(limit)
 		}
-		j.Log.Stopping(errHurried)
-		_ = j.worker.StopNow(limit)
 	}()
 	return func() { close(over) }
 }
 
-// errHurried is why a run is told to end that was let go on.
-var errHurried = errors.New("a second signal, or the end of --drain-timeout")
+// drained says that the run under way may come to its end, and waits until that is over, or returns why it is to end now.
+func (j *job) drained(why error, over <-chan struct{}) (hurried error) {
+	most := j.Options.DrainTimeout
+	j.Log.Draining(why, most)
+	select {
+	case <-over:
+		return nil
+	case <-j.Hurry:
+		return errors.New("a second signal")
+	case <-time.After(most):
+		return fmt.Errorf("--drain-timeout %s is over", display.Brief(most))
+	}
+}
 
 // close ends what is left of a job that leases no more: output that is still passed on, and those who are still told of its
 // runs. Either may take seconds.
