@@ -45,7 +45,7 @@ func TestAWorkerThatIsToldToStopFinishesItsRun(t *testing.T) {
 		ledger := memory.New(memory.Options{})
 		w, causes, stopped := leaving(t, ledger.Handle(), draining(12*time.Hour))
 		at(2 * time.Hour)
-		if st, why := w.Status(), probes.Of(w).Reason; !st.Draining || !strings.Contains(st.String(), "draining, holding") || !strings.Contains(why, "is told to stop") {
+		if st, why := w.Status(), probes.Of(w).Reason; !st.Draining || !strings.Contains(st.String(), "is told to stop") || !strings.Contains(why, "is told to stop") {
 			t.Errorf("meanwhile it says %q, and that it %s", st, why)
 		}
 		must(t, <-stopped)

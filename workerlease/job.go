@@ -53,7 +53,7 @@ type Job struct {
 	MaxAttempts int
 
 	// MinRetry is the least time from an attempt that has failed to the next one, whichever worker makes that. It doubles
-	// with each that counts, up to an eighth of the slot. After a crash, or when a worker was stopped, there is no wait. 10 ms
+	// with each that counts, up to an eighth of the slot if that is more. After a crash, or when a worker was stopped, there is no wait. 10 ms
 	// to 1 h. Default: a 240th of the slot, at least 1 s and at most 10 min: three attempts at a slot of a day span 18 min.
 	MinRetry time.Duration
 }

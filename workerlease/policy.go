@@ -2,6 +2,7 @@ package workerlease
 
 import (
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -48,7 +49,7 @@ func lowerVersion(a, b string) bool {
 	if b == "" {
 		return a != ""
 	}
-	x, y := pieces(a), pieces(b)
+	x, y := pieces.FindAllString(strings.TrimPrefix(a, "v"), -1), pieces.FindAllString(strings.TrimPrefix(b, "v"), -1)
 	for i := range min(len(x), len(y)) {
 		n, errN := strconv.ParseUint(x[i], 10, 64)
 		m, errM := strconv.ParseUint(y[i], 10, 64)
@@ -63,16 +64,4 @@ func lowerVersion(a, b string) bool {
 }
 
 // pieces are the runs of digits and of other characters of a version.
-func pieces(version string) (runs []string) {
-	digit := func(c byte) bool { return '0' <= c && c <= '9' }
-	version = strings.TrimPrefix(version, "v")
-	for from := 0; from < len(version); {
-		to := from + 1
-		for to < len(version) && digit(version[to]) == digit(version[from]) {
-			to++
-		}
-		runs = append(runs, version[from:to])
-		from = to
-	}
-	return runs
-}
+var pieces = regexp.MustCompile(`[0-9]+|[^0-9]+`)

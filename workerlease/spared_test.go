@@ -192,6 +192,48 @@ func TestAStopCostsNoAttemptHoweverLongTheCodeTakes(t *testing.T) {
 	}
 }
 
+// What a run came to that was told to end is in the ledger, however long that took, with what it wrote; and it counts once.
+func TestWhatCameOfARunThatWasToldToEnd(t *testing.T) {
+	for n := range 16 {
+		takes := []time.Duration{500 * time.Millisecond, 990 * time.Millisecond, 5 * time.Second, time.Minute}[n/4]
+		want := []error{nil, errWork}[n%2]
+		order := []store.OrderKind{"", store.OrderRelease}[n/2%2]
+		bubble(t, fmt.Sprint(takes, want, order), func(t *testing.T) {
+			ledger := memory.New(memory.Options{})
+			o := perSlot("a", 0)
+			o.LeaseInterval, o.Job.MaxAttempts = 24*time.Hour, 2
+			a := runsAtOnce(t, ledger.Handle(), o, func(ctx context.Context, l workerlease.Lease) error {
+				if l.Attempt > 1 {
+					return nil
+				}
+				<-ctx.Done()
+				time.Sleep(takes)
+				l.Wrote("tidied")
+				return want
+			})
+			at(time.Hour)
+			if order == "" {
+				a.cancel()
+			} else {
+				give(t, ledger, operate.Order{Kind: order, WorkerType: "job"})
+			}
+			at(2 * time.Hour)
+			var last store.Outcome
+			spared := 0
+			for _, r := range records(t, ledger) {
+				if o, tells := r.Outcome(); tells && o.Attempt == 1 {
+					last = o
+				}
+				spared = r.Spared
+			}
+			took := last.Ended.Sub(t0.Add(time.Hour))
+			if (last.Result == store.Succeeded) != (want == nil) || last.Output != "tidied" || took < takes-time.Millisecond || spared > 1 || want != nil && spared != 1 {
+				t.Errorf("it came to %+v, %v after it was told, %d spared", last, took, spared)
+			}
+		})
+	}
+}
+
 // That the attempt before counts for nothing may be told while the next one runs: then that isn't the last one.
 func TestNothingIsGivenUpThatIsTriedAgain(t *testing.T) {
 	bubble(t, "two attempts that count", func(t *testing.T) {

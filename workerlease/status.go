@@ -32,8 +32,8 @@ type Status struct {
 	// First is the first slot that this worker can have, until that begins, while the ledger shows none that anybody had: so
 	// nobody holds a lease, as it should be. Zero otherwise, and while the ledger isn't known.
 	First slots.Slot `json:",omitzero"`
-	// Draining says that the worker was told to stop, and claims nothing more: its code runs yet, with Options.DrainTimeout to its
-	// end. Stopped says that the worker has ended.
+	// Draining says that the worker was told to stop, claims nothing more, and waits for the end of its code: of its run, with
+	// Options.DrainTimeout. Stopped says that the worker has ended.
 	Draining bool `json:",omitzero"`
 	Stopped  bool
 	// Stuck is how long the worker has done nothing although something was due; 0 if less than a second. It
@@ -151,8 +151,8 @@ func (s Status) String() string {
 	switch {
 	case s.Stopped:
 		parts = append(parts, "stopped")
-	case s.Draining && s.Holding:
-		parts = append(parts, "draining, holding "+s.Lease.Slot.String())
+	case s.Draining:
+		parts = append(parts, "is told to stop")
 	case s.Holding:
 		parts = append(parts, "holding "+s.Lease.Slot.String())
 	case s.Overrunning:

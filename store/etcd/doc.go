@@ -90,8 +90,7 @@
 // asked for: ten dates of each in a second, by which they are known to about 0.1 s. If two are surely further apart than is assumed, stamps have
 // what was measured as their skew, and [Ledger.Warning] says which. Between two comparisons a clock may be set, and a member that isn't named, or
 // doesn't answer, isn't seen: then two workers may work at once at the
-// edge of a slot. oneMember=true says that there is one member, and no skew. A clock elsewhere may be used by
-// [storekit.WithClock].
+// edge of a slot. oneMember=true says that there is one member, and no skew.
 //
 // The engine narrows whole seconds down, by the moments at which they change: with one member, two workers in slots of 3 s
 // knew the time to ±0.13 and ±0.16 s after 9 s, and in slots of minutes it is ±0.4 s; the skew comes on top. So FailoverWithin should be at least
@@ -116,5 +115,4 @@
 //
 // [API guarantees]: https://etcd.io/docs/v3.6/learning/api_guarantees/
 // [storekit.Encode]: https://pkg.go.dev/github.com/slotlease/slotlease/store/storekit#Encode
-// [storekit.WithClock]: https://pkg.go.dev/github.com/slotlease/slotlease/store/storekit#WithClock
 package etcd

@@ -3,8 +3,8 @@
 // # What a store is
 //
 // A store needs a service with one atomic operation: insert unless the key exists. It must be durable when it is
-// acknowledged, reads must see whatever was acknowledged before, and there must be a clock: the service's, or another
-// that all workers share ([WithClock]). Without any of that, don't write one.
+// acknowledged, reads must see whatever was acknowledged before, and the service must have a clock. Without any of that,
+// don't write one.
 //
 // # How to write one
 //

@@ -108,8 +108,8 @@ func Of(w Worker) Report {
 // holds is what a worker holds, or who does, or what it has won; empty if it knows of none.
 func holds(s workerlease.Status, holder string) string {
 	switch {
-	case s.Draining && s.Holding:
-		return "is told to stop, and lets the job of the slot " + s.Lease.Slot.String() + " come to its end"
+	case s.Draining:
+		return "is told to stop, and waits for the end of its code"
 	case s.Holding:
 		if !s.StoreTime.Before(s.Lease.Slot.End) {
 			return "runs the job of the slot " + s.Lease.Slot.String() + ", which is over"

@@ -163,7 +163,7 @@ func TestWhatRunsOnceInASlotAndComesAgain(t *testing.T) {
 			t.Errorf("the ledger says %+v, want that it is given up", o)
 		}
 		for range 2 {
-			if code, out := current(t, storeArg, "d", append(job, "--log-level", "warn", "--conflict-exit-code", "9"), "false"); code != exit.GivenUp || !strings.Contains(out, "not done after 3 attempts, and not tried again") {
+			if code, out := current(t, storeArg, "d", append(job, "--log-level", "warn", "--conflict-exit-code", "9"), "false"); code != exit.GivenUp || !strings.Contains(out, "given up: not done, and not tried again") {
 				t.Errorf("after the last attempt, another ended with %d, want %d:\n%s", code, exit.GivenUp, out)
 			}
 		}

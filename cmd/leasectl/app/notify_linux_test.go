@@ -54,7 +54,7 @@ func TestOthersAreToldOfRunsThatFailAndOfSlotsGivenUp(t *testing.T) {
 		"--max-attempts", "2", "--min-retry", "10ms", "-v", "--on-failure", h.serve(t), "--on-success", "touch " + file + ".success",
 		"--on-given-up", `echo "$LEASE_EVENT $LEASE_ATTEMPT $LEASE_EXIT_CODE $LEASECTL_STORE" > ` + file + `; echo heard; exit 5`,
 	}, "sh", "-c", "exit 3")
-	p.await("not done after 2 attempts, and not tried again")
+	p.await("given up: not done, and not tried again")
 	p.await("heard")
 	ends(t, p)
 	told := h.all()

@@ -91,9 +91,9 @@ func TestAJobThatFailsIsTriedSoOftenInAll(t *testing.T) {
 		startOnce(t, storeArg, "b", oneSlot, "4s", []string{"--max-attempts", "3", "--min-retry", "1s", "--log-format", "json"}, job...),
 		startOnce(t, storeArg, "c", oneSlot, "4s", []string{"--max-attempts", "3", "--min-retry", "1s"}, job...),
 	}
-	ps[0].await("not done after 3 attempts, and not tried again")
+	ps[0].await("given up: not done, and not tried again")
 	ps[1].await(`"slot given up"`)
-	ps[2].await("not done after 3 attempts, and not tried again")
+	ps[2].await("given up: not done, and not tried again")
 	ends(t, ps...)
 	for line := range strings.Lines(ps[1].output()) {
 		if !json.Valid([]byte(line)) {

@@ -241,7 +241,7 @@ func (a *app) supervised(f *runFlags, args []string, t storeuri.Target, log *run
 		OnExit: f.onExit, Grace: f.stopGrace, Urgent: a.signals.Urgent, Log: log,
 	}
 	if f.options.DrainTimeout > 0 {
-		c.Urgent, c.Hurry = nil, a.signals.Urgent
+		c.Hurry = a.signals.Hurried()
 	}
 	if f.tether {
 		c.Urgent = a.untilUntethered()

@@ -38,8 +38,8 @@ func died(head store.Record, said bool) bool {
 func (f facts) dead(head store.Record, below []store.Record) (d Dead) {
 	c, slot := &f.s.View.Carried, slots.Slot{Start: head.SlotStart, End: head.SlotEnd}
 	own := f.s.Hold.knows(head.Claim) || head.Claim == f.s.Bid.VoidClaim || f.s.Bid.sent(head.Claim) != nil // It lives, though it may have been too late.
-	// What it follows may be a release, with what came of the attempt.
-	blind := head.Kind != store.KindGrant && len(below) == 0
+	// What notes follow may be a release, or a note of what came of the attempt.
+	blind := head.Kind != store.KindGrant && !slices.ContainsFunc(below, func(r store.Record) bool { return r.Kind == store.KindGrant })
 	if own || blind || head.Group != "" || !slot.Start.Before(slot.End) || f.s.View.Dead == head.Claim || !f.cutOff(head, below) {
 		return Dead{}
 	}

@@ -49,6 +49,7 @@ func (x *step) finished(e Finished) {
 		c.Claim, c.Release, c.Unbegun = t.Claim, c.Release || !e.Done, false
 	}
 	if e.Done {
+		x.s.Report.ended(t)
 		c.Outcome = x.outcome(t, slot, false, true, e.Work).Metadata()
 		c.Work, slot = slot, x.doneBy(t)
 		c.Done, c.Release = slot, c.Release || x.m.Once && (t.endsLater() || !x.m.Trigger.IsZero())
@@ -70,6 +71,7 @@ func (x *step) finished(e Finished) {
 	if s.Hold.holding() {
 		x.expire(e.why())
 	}
+	x.triesAgain(e, slot)
 }
 
 // failedBefore reports that the work had failed when it ended, since it took too long.
@@ -172,10 +174,22 @@ func (x *step) tryAgain(released store.Record) bool {
 	return true
 }
 
-// postpone waits for the next attempt at a slot. A single claim is told so, even if that is due after the slot.
+// triesAgain says when a slot may be tried again in which this worker has failed.
+func (x *step) triesAgain(e Finished, slot slots.Slot) {
+	failed := x.s.View.Carried.failed(slot)
+	if e.Done || e.GivesBack || !x.m.Once || x.m.Single || failed < 1 || x.m.LastAttempt(failed) {
+		return
+	}
+	until := x.at.Now.Latest.Add(x.m.Rules.Retry(x.m.MinRetry(slot.Length()), failed, slot.Length()))
+	if until.Before(slot.End) {
+		x.note(Note{What: Postponed, Slot: slot, Until: until, Count: x.s.View.Carried.Attempt})
+	}
+}
+
+// postpone waits for the next attempt at a slot, of which others hear. A single claim is told so, even if that is due after the slot.
 func (x *step) postpone(until time.Time, slot slots.Slot) {
 	b := &x.s.Bid
-	if x.m.Single || until.Before(b.Slot.End) {
+	if x.m.Single || until.Before(b.Slot.End) && !x.s.Hold.knows(x.s.View.Known.Claim) {
 		x.note(Note{What: Postponed, Slot: slot, Until: until, Count: x.s.View.Carried.Attempt})
 	}
 	b.wait(until.Add(x.turn(false)), timeline.Earliest)

@@ -102,22 +102,23 @@ func (f facts) mayBeDone(head store.Record) bool {
 func (f facts) retryAt(head store.Record) time.Time {
 	slot := f.workAfter(head)
 	failed := f.s.View.Carried.failed(slot)
-	o, told := head.Outcome()
-	orderly := told && f.m.Rules.Spares(o) // It has come to nothing since a stop or an order, and not by a failure.
 	switch {
 	case slot.IsZero(), !f.m.Once, failed < 1:
 		return time.Time{}
 	case !head.SlotStart.Equal(slot.Start): // A record of another slot says so in the trigger.
 		return askedBy(head.Orders, slot).Again
-	case !f.m.Rules.GivenBack(head), orderly:
+	case !f.m.Rules.GivenBack(head):
 		return time.Time{}
+	}
+	if o, told := head.Outcome(); told && f.m.Rules.Spares(o) {
+		return time.Time{} // It has come to nothing since a stop or an order, and not by a failure.
 	}
 	return head.WindowEnd.Add(f.m.Rules.Retry(f.m.MinRetry(slot.Length()), failed, slot.Length()))
 }
 
-// retry doubles the wait with each attempt, up to an eighth of the slot.
+// retry doubles the wait with each attempt, up to an eighth of the slot unless the least is more.
 func retry(least time.Duration, failed int, slot time.Duration) time.Duration {
-	return min(least<<min(failed-1, 20), slot/8)
+	return min(least<<min(failed-1, 20), max(least, slot/8))
 }
 
 // MinRetry is the least time from an attempt at a slot that has failed to the next one. By default three attempts at the job of a

@@ -189,11 +189,11 @@ func (x *step) compareSlots(head store.Record, below []store.Record) {
 }
 
 // compareWork reports that the worker of the newest term does something else than this one, once for each of up to four. One that has
-// written nothing since this worker came may be of before a deployment. Notes are of whoever wrote them.
+// written nothing since this worker came, or has ended, may be of before a deployment. Notes are of whoever wrote them.
 func (x *step) compareWork(head store.Record) {
 	v, own := &x.s.View, x.m.Work
 	told := slices.Contains(v.OtherWork[:], head.Work) || v.OtherWork[3] != ""
-	gone := !x.m.Single && !head.FixedAt.After(x.s.Bid.Came)
+	gone := x.m.Single && !head.WindowEnd.After(x.at.Now.Earliest) || !x.m.Single && !head.FixedAt.After(x.s.Bid.Came)
 	if own == "" || head.Work == "" || head.Work == own || told || gone || head.Kind == store.KindOutcome {
 		return
 	}

@@ -36,6 +36,7 @@ type Report struct {
 	Key     int64 // the lowest at which it may have been stored, or may yet be; 0: there is none
 	Looking bool  // the head is read for it
 	Early   bool  // the code still runs, and why it was ended is told in time for others to know that it is nobody's failure
+	Spared  bool  // and was told so: what came of it is told once more, with what it wrote
 }
 
 // reports are all that is to be told, in that order.
@@ -129,7 +130,14 @@ func (m *Machine) tellWaits(s *State) (w []Wait) {
 }
 
 // told forgets what was to be told, but for what it was about.
-func (r *Report) told() { *r = Report{Claim: r.Claim, Slot: r.Slot} }
+func (r *Report) told() { *r = Report{Claim: r.Claim, Slot: r.Slot, Spared: r.Early || r.Spared} }
+
+// ended takes in that the work of a term has come to its end all the same.
+func (r *Report) ended(t Term) {
+	if r.Early && r.reported(t, t.Slot) {
+		r.told()
+	}
+}
 
 // worked takes in what came of work that closes no slot: it failed after its lease.
 func (x *step) worked(e Worked) {
@@ -138,10 +146,19 @@ func (x *step) worked(e Worked) {
 		if t.IsZero() || t.Claim != e.Claim {
 			continue
 		}
-		if r := &x.s.Report; r.reported(t, t.Slot) && (!r.Early || r.Metadata == "" || r.Tries > 0) {
-			x.wrote(e.Work.Output)
-		} else {
+		r := &x.s.Report
+		was := *r
+		sent := was.Key != 0 || r.in(x.s.Bid.Record)
+		switch reported := r.reported(t, t.Slot); {
+		case !reported, was.Early && !sent, was.Spared && was.Metadata == "":
 			x.report(t, t.Slot, e.Failed, e.Work.Cause != "", e.Work)
+			if reported { // Other code may run on under the lease.
+				r.Early, r.Spared, r.After = was.Early, was.Spared, was.After
+			}
+		case was.Early:
+			r.Tries, r.After = 0, 0 // If it isn't stored yet, it is a last word.
+		default:
+			x.wrote(e.Work.Output)
 		}
 		if e.Failed && e.Work.Cause == store.SlotEnded {
 			x.troubled(t.Slot, CodeFailed)
@@ -151,21 +168,38 @@ func (x *step) worked(e Worked) {
 	}
 }
 
-// ordered takes in that a stop or an order has ended the lease of work. While its code runs on, that is told half-way to the end of the
-// window: who takes over then knows that it counts for nothing.
+// earlyAfter is how long code has to end after a stop or an order, before this is told while it runs on: most ends sooner, and what stops
+// a worker may kill it after 10 s.
+const earlyAfter = time.Second
+
+// ordered takes in that a stop or an order has ended the lease of work. While its code runs on, that is told: who takes over then knows
+// that it counts for nothing, whatever becomes of this worker.
 func (x *step) ordered(why Reason) {
-	h, cause := x.s.Hold.Held, map[Reason]store.Cause{Stopping: store.Stopped, Paused: store.Ordered, Drained: store.Ordered, Ordered: store.Ordered}[why]
-	asked := x.m.Single && x.m.Trigger.IsZero() // Who has claimed once ends that itself, and says why.
-	if cause == "" || !x.m.Once || asked || !h.Own || x.s.Report.reported(h, h.Slot) {
+	h, cause := x.s.Hold.Held, store.Ordered
+	switch why {
+	case Stopping:
+		cause = store.Stopped
+	case Paused, Drained, Ordered:
+	default:
+		return
+	}
+	ends := why == Stopping && x.m.Single && x.m.Trigger.IsZero() // Who has claimed once ends that itself, and says why.
+	if ends || !x.m.Once || !h.Own || x.s.Report.reported(h, h.Slot) {
 		return
 	}
 	x.report(h, h.Slot, true, true, Work{Cause: cause})
 	x.s.Report.Early = true
-	x.s.Report.After = x.at.Local + max(h.End.Sub(x.at.Now.Latest)/2, time.Millisecond)
+	x.s.Report.After = x.at.Local + min(earlyAfter, max(h.End.Sub(x.at.Now.Latest)/2, time.Millisecond))
 }
 
 // meanwhile reports that something is told while the code still runs.
 func (f facts) meanwhile(r *Report) bool { return r.Early && f.m.awaits(f.s, Releasing) }
+
+// quick reports that the store is so quick that what is told meanwhile holds up no release.
+func (f facts) quick() bool {
+	left := f.s.Hold.Left.End.Sub(f.at.Now.Latest)
+	return left <= 0 || 4*(f.s.Trips.Reads.took()+f.s.Trips.Appends.took()) < left
+}
 
 // lookMeanwhile reads the head for that, in a worker that stops.
 func (x *step) lookMeanwhile() {
@@ -176,8 +210,10 @@ func (x *step) lookMeanwhile() {
 
 // lookedMeanwhile takes in that head, unless it was read before the stop.
 func (x *step) lookedMeanwhile(head store.Record, below []store.Record, obeyed bool) {
-	if r := x.telling; r != nil && (!obeyed || !x.tell(r, head, below)) {
-		x.s.Bid.Stage = Aiming
+	x.s.Bid.Stage = Aiming
+	if r := x.telling; r != nil && r.Early && obeyed {
+		x.observeRecord(head)
+		x.tell(r, head, below)
 	}
 }
 
@@ -212,7 +248,7 @@ func (f facts) tells() *Report {
 // tellable is what is to be told now, while nothing else is appended that tells it; nil: nothing is.
 func (f facts) tellable() *Report {
 	for _, r := range f.s.reports() {
-		if f.open(r) && r.After == 0 && (f.meanwhile(r) || !f.closes(r.Claim)) {
+		if f.open(r) && r.After == 0 && (f.meanwhile(r) && f.quick() || !f.closes(r.Claim)) {
 			return r
 		}
 	}
@@ -404,7 +440,7 @@ func (x *step) aimAgain() {
 // reports whether it does.
 func (x *step) lastWord() bool {
 	for _, r := range []*Report{&x.s.Report, &x.s.Death.Report} {
-		if r.Metadata != "" && r.Tries == 0 && r.After == 0 && !x.backingOff() {
+		if r.Metadata != "" && r.Tries == 0 && (r.After == 0 || r.Early) && !x.backingOff() {
 			x.look(r)
 			return true
 		}

@@ -91,8 +91,11 @@ func (f facts) uncounts(head store.Record) bool {
 func uncounts(head store.Record, of Sent) bool { return !of.Begun && head.Attempt == of.Attempt }
 
 // spares has a record that says how an attempt at the slot in the head ended say, too, that this doesn't count, if it was nobody's
-// failure.
+// failure, and no record has said so before.
 func (f facts) spares(r *store.Record) {
+	if report := &f.s.Report; report.Spared && report.in(*r) {
+		return
+	}
 	if o, told := r.Outcome(); told && o.SlotStart.Equal(r.SlotStart) && r.Spared < r.Attempt && f.m.Rules.Spares(o) {
 		r.Spared++
 	}

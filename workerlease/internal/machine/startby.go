@@ -74,7 +74,7 @@ func (x *step) startsTooLate(head store.Record, below []store.Record) {
 func (x *step) notStarted(slot slots.Slot) {
 	s := x.s
 	first := slot == s.Bid.First && s.Bid.Late.Equal(slot.Start.Add(-1)) && !s.View.Carried.claimed(slot)
-	over := x.m.Rules.Closes(s.View.Carried.Begun, slot) // Before a trigger's run.
+	over := x.m.Trigger.IsZero() && x.m.Rules.Closes(s.View.Carried.Begun, slot) // Before a trigger's run.
 	if !over && (x.m.Single || slot.Start.After(s.Bid.Late) && !first) {
 		x.passOver(slot, slot.End, x.whyMissed())
 	}

@@ -63,15 +63,21 @@ func (f facts) counts(r *store.Record) {
 	if err != nil {
 		return
 	}
-	for i := range all {
-		if o := &all[i]; o.Kind == store.OrderTrigger && o.At.Equal(c.Slot) {
-			o.Attempts, o.Spared, o.Again = c.Attempt, c.Spared, time.Time{}
-			if failed, length := c.Attempt-c.Spared, o.Until.Sub(o.At); failed > 0 {
-				o.Again = c.Triggered.Add(f.m.Rules.Retry(f.m.MinRetry(length), failed, length))
-			}
-		}
+	i := slices.IndexFunc(all, func(o store.Order) bool { return o.Kind == store.OrderTrigger && o.At.Equal(c.Slot) })
+	if i < 0 {
+		return
 	}
-	if text, err := store.FormatOrders(all); err == nil { // else there is no room for that
+	o, failed := &all[i], c.Attempt-c.Spared
+	o.Attempts, o.Spared, o.Again = c.Attempt, c.Spared, time.Time{}
+	if length := o.Until.Sub(o.At); c.Failed && failed > 0 {
+		o.Again = c.Triggered.Add(f.m.Rules.Retry(f.m.MinRetry(length), failed, length))
+	}
+	text, err := store.FormatOrders(all)
+	if err != nil { // There is no room for all of that.
+		o.Attempts, o.Spared, o.Again = failed, 0, time.Time{}
+		text, err = store.FormatOrders(all)
+	}
+	if err == nil {
 		r.Orders = text
 	}
 }

@@ -104,8 +104,10 @@ type Carried struct {
 	Spared    int    // of these, don't count
 	Orders    string // of operators
 	Seq       int64
-	// Begun and Triggered are when the term in the head began, and its end, if it is that of a trigger's run.
+	// Begun and Triggered are when the term in the head began, and its end, if it is that of a trigger's run; Failed says that the head
+	// gives that back since it has failed.
 	Begun, Triggered time.Time
+	Failed           bool
 }
 
 // tried reports that work of a slot was attempted, and not only that of a trigger.
@@ -150,6 +152,8 @@ func carry(head store.Record) Carried {
 	c := Carried{DoneUntil: head.DoneUntil, Done: known(head), Slot: head.SlotStart, Attempt: head.Attempt, Spared: head.Spared, Orders: head.Orders, Seq: head.Seq}
 	if head.Triggered() {
 		c.Begun, c.Triggered = store.FromMillis(head.Token), head.WindowEnd
+		o, told := head.Outcome()
+		c.Failed = givenBack(head) && (!told || !spares(o))
 		if head.WindowStart.Before(c.Begun) {
 			c.Begun = head.WindowStart // After an override, tokens may be ahead of the time.
 		}

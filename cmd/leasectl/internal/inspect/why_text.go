@@ -202,7 +202,7 @@ func (a answer) term(t history.Entry, first bool) string {
 		text += fmt.Sprintf(" Its lease went on from the slot before: it began at %s.", a.second(store.FromMillis(t.Record.Token)))
 	case t.ClaimKnown && t.Claimed < 0:
 		text += fmt.Sprintf(" It claimed it %s before it began.", brief(-t.Claimed))
-	case t.ClaimKnown:
+	case t.ClaimKnown && t.Claimed >= time.Millisecond:
 		text += fmt.Sprintf(" It claimed it late, %s after it had begun.", brief(t.Claimed))
 	case late > 0:
 		text += fmt.Sprintf(" It had it from %s.", a.clock(t.Window.Start))

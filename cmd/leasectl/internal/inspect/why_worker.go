@@ -239,5 +239,5 @@ func (a answer) notStarted(v explain.Verdict) string {
 	if len(a.Terms) == 0 && a.When == explain.Now {
 		return fmt.Sprintf("It began at %s, and waits for its first slot, as plain workers and those with --wait-for-boundary do.", a.second(p.Since))
 	}
-	return fmt.Sprintf("It had not started when the slot was decided: it began at %s, and waited for the next one, as plain workers and those with --wait-for-boundary do.", a.second(p.Since))
+	return fmt.Sprintf("It had not started when the slot was decided: it began at %s. Plain workers, and those with --wait-for-boundary, wait for the next slot then, and others for the end of the lease.", a.second(p.Since))
 }

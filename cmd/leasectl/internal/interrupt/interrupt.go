@@ -30,11 +30,13 @@ func (caughtError) Unwrap() error   { return Err }
 const together = time.Second
 
 // Signals are the wishes of the user: the first signal ends the context, a second
-// one is urgent, and the third ends the process as if nothing had caught it. Signals
-// that come within a second of the first are one with it.
+// one is urgent, and the next ends the process as if nothing had caught it. Signals
+// that come within a second of one before the last are one with it.
 type Signals struct {
-	// Urgent is closed at the second signal.
+	// Urgent is closed at the second signal, or the third once Hurried was called.
 	Urgent <-chan struct{}
+	// Hurried makes the second signal a wish to hurry from now on, at which the channel is closed.
+	Hurried func() <-chan struct{}
 	// Stop lets signals end the process again.
 	Stop func()
 	// Reloads makes SIGHUP a wish to reload from now on, which the channel gets, in place of one to end.
@@ -51,7 +53,8 @@ func Catch(parent context.Context) (context.Context, Signals) {
 			signal.Notify(caught, s)
 		}
 	}
-	urgent, ended := make(chan struct{}), make(chan struct{})
+	urgent, hurry, ended := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	var hurries atomic.Bool
 	var reloads atomic.Pointer[chan struct{}]
 	passed := func(s os.Signal) bool {
 		to := reloads.Load()
@@ -64,13 +67,24 @@ func Catch(parent context.Context) (context.Context, Signals) {
 		}
 		return true
 	}
-	go func() {
-		if heed(caught, ended, passed, func(s os.Signal) { cancel(caughtError{s}) }) {
-			signal.Stop(caught)
-			close(urgent)
+	go heed(caught, ended, passed, func(n int, s os.Signal) (more bool) {
+		switch {
+		case n == 1:
+			cancel(caughtError{s})
+			return true
+		case n == 2 && hurries.Load():
+			close(hurry)
+			return true
 		}
-	}()
-	return ctx, Signals{Urgent: urgent, Stop: func() {
+		signal.Stop(caught)
+		close(urgent)
+		return false
+	})
+	hurried := func() <-chan struct{} {
+		hurries.Store(true)
+		return hurry
+	}
+	return ctx, Signals{Urgent: urgent, Hurried: hurried, Stop: func() {
 		signal.Stop(caught)
 		close(ended)
 		cancel(context.Canceled)
@@ -81,23 +95,21 @@ func Catch(parent context.Context) (context.Context, Signals) {
 	}}
 }
 
-// heed calls first at the first signal that isn't passed on, and returns true at the second, or false
-// when ended is closed.
-func heed(caught <-chan os.Signal, ended <-chan struct{}, passed func(os.Signal) bool, first func(os.Signal)) bool {
-	var at time.Time // of the first signal
+// heed has each signal that isn't passed on be a wish, the first being the 1st, until that wants no more or ended is closed.
+func heed(caught <-chan os.Signal, ended <-chan struct{}, passed func(os.Signal) bool, wish func(n int, s os.Signal) (more bool)) {
+	n, at := 0, time.Time{} // at: when the newest came that counts
 	for {
 		select {
 		case s := <-caught:
-			switch now := time.Now(); {
-			case passed(s):
-			case at.IsZero():
-				at = now
-				first(s)
-			case now.Sub(at) > together:
-				return true
+			now := time.Now()
+			if passed(s) || n > 0 && now.Sub(at) <= together {
+				continue
+			}
+			if n, at = n+1, now; !wish(n, s) {
+				return
 			}
 		case <-ended:
-			return false
+			return
 		}
 	}
 }

@@ -11,21 +11,26 @@ import (
 func TestOnlySignalsThatAreMoreThanASecondApartAreTwo(t *testing.T) {
 	for name, c := range map[string]struct {
 		after  []time.Duration // of further signals, each after the one before
-		urgent bool
+		wishes int
 	}{
-		"one signal":                     {},
-		"two at once":                    {after: []time.Duration{0}},
-		"a volley within a second":       {after: []time.Duration{0, 500 * time.Millisecond, 500 * time.Millisecond}},
-		"two that are a second apart":    {after: []time.Duration{time.Second}},
-		"two that are more apart":        {after: []time.Duration{1001 * time.Millisecond}, urgent: true},
-		"two at once, and another later": {after: []time.Duration{0, 1001 * time.Millisecond}, urgent: true},
+		"one signal":                           {wishes: 1},
+		"two at once":                          {[]time.Duration{0}, 1},
+		"a volley within a second":             {[]time.Duration{0, 500 * time.Millisecond, 500 * time.Millisecond}, 1},
+		"two that are a second apart":          {[]time.Duration{time.Second}, 1},
+		"two that are more apart":              {[]time.Duration{1001 * time.Millisecond}, 2},
+		"two at once, and another later":       {[]time.Duration{0, 1001 * time.Millisecond}, 2},
+		"two that are more apart, and a third": {[]time.Duration{1001 * time.Millisecond, 0, 1001 * time.Millisecond}, 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				caught, ended, done := make(chan os.Signal, 2), make(chan struct{}), make(chan bool, 1)
-				var first []os.Signal
+				caught, ended, done := make(chan os.Signal, 2), make(chan struct{}), make(chan struct{})
+				var wishes []os.Signal
 				go func() {
-					done <- heed(caught, ended, func(s os.Signal) bool { return s == syscall.SIGHUP }, func(s os.Signal) { first = append(first, s) })
+					defer close(done)
+					heed(caught, ended, func(s os.Signal) bool { return s == syscall.SIGHUP }, func(n int, s os.Signal) bool {
+						wishes = append(wishes, s)
+						return n < 3
+					})
 				}()
 				caught <- syscall.SIGHUP // is passed on, and none of them
 				caught <- syscall.SIGTERM
@@ -36,11 +41,9 @@ func TestOnlySignalsThatAreMoreThanASecondApartAreTwo(t *testing.T) {
 					synctest.Wait()
 				}
 				close(ended)
-				if urgent := <-done; urgent != c.urgent {
-					t.Errorf("urgent = %v, want %v", urgent, c.urgent)
-				}
-				if len(first) != 1 || first[0] != syscall.SIGTERM {
-					t.Errorf("the context ended at %v, want at the first signal alone", first)
+				<-done
+				if len(wishes) != c.wishes || wishes[0] != syscall.SIGTERM {
+					t.Errorf("wishes by %v, want %d, the first by %v", wishes, c.wishes, syscall.SIGTERM)
 				}
 			})
 		})

@@ -169,6 +169,9 @@ func (w *waiting) look(records []store.Record) (over bool, result error) {
 func whyFailed(o store.Outcome) string {
 	switch {
 	case o.Cause != "":
+		if text := ": " + display.Line(string(o.Cause)); o.Cause.Spared() {
+			return text + ", which counts as no attempt"
+		}
 		return ": " + display.Line(string(o.Cause))
 	case o.Error != "":
 		return ": " + display.Clip(display.Line(o.Error), 200)

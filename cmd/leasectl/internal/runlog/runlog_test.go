@@ -409,14 +409,3 @@ func TestACommandIsStoppedOnRequestOnlyIfSomebodyAsked(t *testing.T) {
 		}
 	}
 }
-
-func TestASlotIsGivenUpAfterOneAttemptOrSeveral(t *testing.T) {
-	for n, want := range map[int]string{1: "not done after 1 attempt, and", 3: "not done after 3 attempts, and"} {
-		var stderr bytes.Buffer
-		j := New(Options{To: &stderr, Level: zapcore.DebugLevel, Worker: worker})
-		j.Observe(event.Exhausted{Worker: worker, Slot: slots.Slot{Start: noon, End: noon.Add(time.Minute)}, Attempts: n})
-		if got := written(j, &stderr); !strings.Contains(got, want) {
-			t.Errorf("%d attempts are logged as %s, want %q", n, got, want)
-		}
-	}
-}

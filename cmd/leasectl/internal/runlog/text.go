@@ -59,7 +59,7 @@ func (l *Log) ofSlot(e event.Event) string {
 	case event.SlotDone:
 		return "done"
 	case event.Exhausted:
-		return fmt.Sprintf("given up: not done after %s, and not tried again", attempts(e.Attempts))
+		return "given up: not done, and not tried again"
 	case event.Postponed:
 		return fmt.Sprintf("attempt %d has failed, and the next one comes after %s", e.Attempts, display.Clock(e.After))
 	case event.Rested:
@@ -85,13 +85,6 @@ func (l *Log) ofSlot(e event.Event) string {
 		return fmt.Sprintf("failed in %d slots in a row: others go first until %s", e.Failures, store.Format(e.Until))
 	}
 	return ""
-}
-
-func attempts(n int) string {
-	if n == 1 {
-		return "1 attempt"
-	}
-	return fmt.Sprint(n, " attempts")
 }
 
 func claimed(e event.Claimed) string {
@@ -190,13 +183,13 @@ func taskFailed(e event.TaskFailed) string {
 	if e.Cause.Spared() {
 		return "failed: " + string(e.Cause) + "; that counts as no attempt"
 	}
-	return "failed: " + cmp.Or(string(e.Cause), fmt.Sprint(e.Err)) + givenUp(e.GivenUp, e.Lease.Attempt)
+	return "failed: " + cmp.Or(string(e.Cause), fmt.Sprint(e.Err)) + givenUp(e.GivenUp)
 }
 
-// givenUp says that an attempt was the last, of how many.
-func givenUp(yes bool, attempt int) string {
+// givenUp says that an attempt was the last.
+func givenUp(yes bool) string {
 	if yes {
-		return fmt.Sprintf("; it was the last attempt, of %d", attempt)
+		return "; it was the last attempt"
 	}
 	return ""
 }
@@ -213,5 +206,5 @@ func workerDied(e event.WorkerDied) string {
 	if e.Attempt == 0 {
 		return fmt.Sprintf("%q had the lease, and has gone without a word: it died, or doesn't reach the store", e.Holder)
 	}
-	return fmt.Sprintf("attempt %d, by %q, has ended without a word: its worker died, or doesn't reach the store%s", e.Attempt, e.Holder, givenUp(e.GivenUp, e.Attempt))
+	return fmt.Sprintf("attempt %d, by %q, has ended without a word: its worker died, or doesn't reach the store%s", e.Attempt, e.Holder, givenUp(e.GivenUp))
 }

@@ -40,7 +40,7 @@ type Command struct {
 	OnExit OnExit
 	// Urgent is closed when the command must be killed without a grace.
 	Urgent <-chan struct{}
-	// Hurry is closed when Options.DrainTimeout is over. Default: that ends by itself.
+	// Hurry is closed when a run is to be stopped that was let go on for Options.DrainTimeout. Default: that ends by itself.
 	Hurry <-chan struct{}
 	// Signals are passed on to the command, and dropped while none runs.
 	Signals <-chan os.Signal

@@ -201,8 +201,9 @@ func (j *job) tell(ctx context.Context, l *workerlease.Lease, r *running) {
 				j.order("signal", func() error { return r.Signal(s) })
 			}
 		case n := <-j.news:
-			j.take(l, n)
-			j.extend(*l, r)
+			if j.take(l, n); over != nil { // Else it was told to end.
+				j.extend(*l, r)
+			}
 		}
 	}
 }
