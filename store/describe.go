@@ -49,9 +49,6 @@ type Description struct {
 	// It returns by the end of ctx at the latest, with what was found by then. The error says why there is no Finding at all, as
 	// after Close. It is for people, and takes some round trips: don't call it in each slot.
 	Examine func(ctx context.Context) ([]Finding, error)
-	// OpenCopy opens the copy of one server that answers, of a store that keeps copies of the ledger on other servers, while the
-	// one that takes writes can't be reached. The caller closes it.
-	OpenCopy func(ctx context.Context) (Copy, error)
 }
 
 // Durability is what of the acknowledged records survives, in one plain sentence each, for people. None is empty.

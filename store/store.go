@@ -62,18 +62,6 @@ type Ledger interface {
 	Close(ctx context.Context) error
 }
 
-// Copy is a ledger as one server has it. It is for people who look at a ledger: the newest
-// records may be missing, so that no lease may be decided by it. Append, Trim and Init fail
-// with ErrDenied, and Now reads that server's clock.
-type Copy interface {
-	Ledger
-
-	// AsOf names the server and its role, and says up to when, by the clock of those who
-	// wrote, the copy surely has all that was acknowledged. Of what came later it may have a
-	// part. What is read after AsOf is no older.
-	AsOf(ctx context.Context) (server string, asOf time.Time, err error)
-}
-
 // TrimBatch is the largest number of records that one Trim deletes.
 const TrimBatch = 500
 

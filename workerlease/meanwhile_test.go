@@ -133,6 +133,98 @@ func TestWhatIsToldMeanwhileIsToldInTheEnd(t *testing.T) {
 	})
 }
 
+// What a run came to is told, too, that ends while it is on its way that it was told to.
+func TestALastWordFollowsTheFirst(t *testing.T) {
+	for n := range 16 {
+		takes := time.Second + time.Duration(n)*20*time.Millisecond
+		bubble(t, fmt.Sprint(takes), func(t *testing.T) {
+			ledger := memory.New(memory.Options{})
+			o := perSlot("a", 0)
+			o.LeaseInterval, o.Job.MaxAttempts = 24*time.Hour, 1
+			slow := faultstore.New(ledger, faultstore.Options{Plan: eachCall(faultstore.Fault{Before: 50 * time.Millisecond, After: 50 * time.Millisecond})})
+			a := runsAtOnce(t, slow, o, func(ctx context.Context, l workerlease.Lease) error {
+				<-ctx.Done()
+				time.Sleep(takes)
+				l.Wrote("tidied")
+				return errWork
+			})
+			at(time.Hour)
+			a.cancel()
+			at(2 * time.Hour)
+			last, _ := newest(t, ledger).Outcome()
+			if last.Error != errWork.Error() || last.Output != "tidied" || newest(t, ledger).Spared != 1 {
+				t.Errorf("the last word is %+v, %d spared", last, newest(t, ledger).Spared)
+			}
+		})
+	}
+}
+
+// After a failure and a deployment, an order that is about something else brings no wait back.
+func TestAnOrderAboveAStopBringsNoWaitBack(t *testing.T) {
+	bubble(t, "a drain of another host", func(t *testing.T) {
+		ledger := memory.New(memory.Options{})
+		j := &job{do: func(ctx context.Context, _ workerlease.Lease, n int) error {
+			if n == 2 {
+				<-ctx.Done()
+			}
+			return errWork
+		}}
+		o := perSlot("a", 0)
+		o.LeaseInterval, o.Job.MaxAttempts = 24*time.Hour, 3
+		r := runsAtOnce(t, ledger.Handle(), o, j.run)
+		at(time.Hour)
+		r.cancel()
+		must(t, <-r.ended)
+		r.ended <- nil
+		give(t, ledger, operate.Order{Kind: store.OrderDrain, Target: "elsewhere", WorkerType: "job", For: 10 * time.Hour})
+		runsAtOnce(t, ledger.Handle(), o, j.run)
+		at(2 * time.Hour)
+		if len(j.calls) < 3 || j.calls[2].began > time.Hour+time.Minute {
+			t.Errorf("calls %+v, want the third soon after 1h", j.calls)
+		}
+	})
+}
+
+// A worker says when it tries again, once for each failure, whatever that was by.
+func TestTheNextAttemptIsToldOnce(t *testing.T) {
+	for name, timeout := range map[string]time.Duration{"an error": 0, "a time-out": time.Minute} {
+		bubble(t, name, func(t *testing.T) {
+			ledger := memory.New(memory.Options{})
+			o := perSlot("a", 0)
+			o.LeaseInterval, o.Job.MaxAttempts, o.Job.Timeout = 24*time.Hour, 3, timeout
+			w := runsAtOnce(t, ledger.Handle(), o, func(ctx context.Context, _ workerlease.Lease) error {
+				if timeout > 0 {
+					<-ctx.Done()
+				}
+				return errWork
+			})
+			at(23 * time.Hour)
+			if n := len(observed[event.Postponed](w.worker)); n != 2 {
+				t.Errorf("%d Postponed events, want 2", n)
+			}
+		})
+	}
+	bubble(t, "of slots that are late", func(t *testing.T) {
+		ledger := memory.New(memory.Options{})
+		o := perSlot("a", 0)
+		o.LeaseInterval, o.Job.MaxAttempts, o.Job.CatchUp = time.Hour, 4, workerlease.CatchUpAll
+		a := runsAtOnce(t, ledger.Handle(), o, idle)
+		at(30 * time.Minute)
+		a.cancel()
+		at(3*time.Hour + 20*time.Minute)
+		b := runsAtOnce(t, ledger.Handle(), o, func(_ context.Context, l workerlease.Lease) error {
+			if l.Attempt < 3 && l.Slot.Start.Before(t0.Add(3*time.Hour)) {
+				return errWork
+			}
+			return nil
+		})
+		at(5 * time.Hour)
+		if failed, told := len(observed[event.TaskFailed](b.worker)), len(observed[event.Postponed](b.worker)); failed != 4 || told != failed {
+			t.Errorf("%d failures, %d Postponed events, want 4 of each", failed, told)
+		}
+	})
+}
+
 // The worker of a trigger's run dies right before a slot of the job's own. The other one runs that slot, and then both triggers, at once:
 // after a crash nobody waits.
 func TestATriggerWhoseWorkerDiesBeforeASlotIsServed(t *testing.T) {

@@ -3,6 +3,7 @@ package workerlease
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -41,6 +42,42 @@ func OldestVersion(label string) Policy {
 			}
 		}
 		return own.Priority, "the oldest version"
+	}
+}
+
+// FewestLeases lets clients that hold fewer leases than others go first: worker types then spread over them.
+// A worker whose client holds more than its share claims by the next lower priority, in as many worker types as
+// it has too many. The share is that of all leases held, of clients that have a worker for the type, and leases
+// of other types count, too. priority.Spread finds an even distribution sooner, where clients have the same types.
+func FewestLeases() Policy {
+	return func(own store.Presence, present []store.Presence) (int, string) {
+		there, sum := map[string]bool{}, 0
+		var held []string // the types whose leases the own client holds
+		for _, p := range present {
+			if p.WorkerType == own.WorkerType {
+				there[p.Client] = true
+			}
+		}
+		for _, p := range present {
+			if p.Phase != store.PhaseHolder || !there[p.Client] {
+				continue
+			}
+			sum++
+			if p.Client == own.Client {
+				held = append(held, p.WorkerType)
+			}
+		}
+		slices.Sort(held)
+		share := (sum + len(there) - 1) / max(len(there), 1)
+		at := slices.Index(held, own.WorkerType)
+		if at < 0 {
+			at = len(held)
+		}
+		why := fmt.Sprintf("holds %d leases, with a share of %d", len(held), share)
+		if sum > 0 && at >= share {
+			return own.Priority + 1, why
+		}
+		return own.Priority, why
 	}
 }
 

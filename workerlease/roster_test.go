@@ -215,7 +215,7 @@ func TestARosterNeedsALedgerThatKeepsOne(t *testing.T) {
 		want   string
 	}{
 		"ledger without":         {none, true, named("a", 0), "ClientOptions.Roster: is set: the ledger keeps no roster"},
-		"policy without roster":  {memory.New(memory.Options{}), false, workerlease.Options{WorkerType: "job", Policy: workerlease.OldestVersion("version")}, "Policy: is set without ClientOptions.Roster"},
+		"policy without roster":  {memory.New(memory.Options{}), false, workerlease.Options{WorkerType: "job", Policy: workerlease.FewestLeases()}, "Policy: is set without ClientOptions.Roster"},
 		"spread without roster":  {memory.New(memory.Options{}), false, workerlease.Options{WorkerType: "job", TieBreak: priority.Spread}, "TieBreak: is set without ClientOptions.Roster"},
 		"label without a name":   {memory.New(memory.Options{}), false, workerlease.Options{WorkerType: "job", Labels: map[string]string{"": "x"}}, "its name is empty"},
 		"label that is too long": {memory.New(memory.Options{}), false, workerlease.Options{WorkerType: "job", Labels: map[string]string{"x": strings.Repeat("y", 257)}}, "257 bytes, at most 256 allowed"},

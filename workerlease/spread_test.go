@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/slotlease/slotlease/internal/suites"
@@ -21,6 +22,21 @@ import (
 	"github.com/slotlease/slotlease/workerlease"
 	"github.com/slotlease/slotlease/workerlease/history"
 )
+
+// A worker of a client with fewer leases goes first.
+func TestTheFewestLeasesGoFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ledger := memory.New(memory.Options{})
+		fleet := newFleet(ledger, func(o *workerlease.Options) { o.Policy = workerlease.FewestLeases() })
+		for i := range 2 {
+			fleet.join(t, i, 8, ledger.Handle())
+		}
+		at(4*time.Minute + 30*time.Second)
+		if held := fleet.held(); len(held) != 2 || max(held[0], held[1])-min(held[0], held[1]) > 4 {
+			t.Errorf("the clients hold %v of 8 leases", held)
+		}
+	})
+}
 
 // fleet are clients, each of which has a worker for each of many types.
 type fleet struct {

@@ -213,7 +213,7 @@ func (l *Ledger) now(ctx context.Context) (store.Stamp, error) {
 			return l.stamp(g.time, g.server, true), l.knowsSkew(gateway)
 		case g.router:
 			return l.shardNow(ctx)
-		case !g.writable && !l.copied:
+		case !g.writable:
 			if stepped || !l.another(ctx, g) {
 				return store.Stamp{}, errors.New(l.notPrimary(g).Error())
 			}

@@ -177,10 +177,6 @@
 // end: below about 65 s, an election may cost the lease. With Continuous, a lease goes on
 // into the next slot if the election is shorter than Lead. Either way no two work at once.
 //
-// [Ledger.OpenCopy] reads a secondary, also without a primary, for people who look at a
-// ledger. What it shows has been confirmed by a majority, but the newest records may be
-// missing.
-//
 // # What was tested, and what wasn't
 //
 // The conformance suite runs against FerretDB over TCP, or against the server named

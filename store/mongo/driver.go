@@ -27,7 +27,7 @@ var _ store.Described = (*Ledger)(nil)
 // Describe says what the ledger knows of its store. See [store.Described].
 func (l *Ledger) Describe() store.Description {
 	return store.Description{
-		Durability: l.Durability, Warning: l.Warning, Note: l.Note, InitScript: l.InitScript, CheckRights: l.CheckRights, Examine: l.Examine, OpenCopy: l.OpenCopy,
+		Durability: l.Durability, Warning: l.Warning, Note: l.Note, InitScript: l.InitScript, CheckRights: l.CheckRights, Examine: l.Examine,
 	}
 }
 

@@ -236,13 +236,13 @@ func (l *Ledger) layoutOf(ctx context.Context, of service) (layout, error) {
 // look asks the server. Where rights are missing to find out, it assumes the best.
 func (l *Ledger) look(ctx context.Context) (g greeting, there presence, err error) {
 	g, err = l.hello(ctx)
-	if err == nil && !g.router && !g.writable && !l.copied && l.another(ctx, g) {
+	if err == nil && !g.router && !g.writable && l.another(ctx, g) {
 		g, err = l.hello(ctx)
 	}
 	if err != nil {
 		return g, absent, err
 	}
-	if !g.router && !g.writable && !l.copied {
+	if !g.router && !g.writable {
 		return g, absent, errors.New(l.notPrimary(g).Error())
 	}
 	if g.service, err = l.lookAtService(ctx, g); err != nil {

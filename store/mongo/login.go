@@ -26,8 +26,6 @@ type login struct {
 	source     string // the database that knows the user
 	replicaSet string
 	hosts      []string // of the URI, or of its SRV record
-	// direct makes options to connect to one of the servers.
-	direct func(addr string) *options.ClientOptions
 	// reach connects to one of the servers.
 	reach dialFunc
 	// encryption is that of the URI's files, and options those of the newest client.
@@ -48,7 +46,6 @@ type login struct {
 func loginOf(o *options.ClientOptions, now time.Time) *login {
 	l := &login{known: true, hosts: o.Hosts, members: o.Hosts, lost: now}
 	l.options.Store(o)
-	l.direct = func(addr string) *options.ClientOptions { return directly(l.options.Load())(addr) }
 	l.reach = func(ctx context.Context, host string) (net.Conn, error) { return dialer(l.options.Load())(ctx, host) }
 	if o.Auth != nil {
 		l.user, l.source = o.Auth.Username, o.Auth.AuthSource

@@ -119,7 +119,7 @@ func TestWithoutAServerTheErrorSaysWhatEachAnswers(t *testing.T) {
 			func(me string) bson.D { return secondary("rs0", me, me, nobody) }, "," + nobody, "replicaSet=rs0",
 			func(me string) []string {
 				return []string{"no primary: an election? ", me + " is a secondary", nobody + ": connection refused"}
-			}, tryStale,
+			}, tryElection,
 		},
 		"a set that wasn't initiated": {
 			func(string) bson.D { return ghost }, "", "replicaSet=rs0",

@@ -20,7 +20,6 @@ import (
 type Ledger struct {
 	handles atomic.Pointer[handles]
 	own     bool
-	copied  bool // of one member, which needn't be the primary
 	single  bool // there is one connection at most, by the URI
 	label   string
 	login   *login
@@ -62,9 +61,6 @@ func (l *Ledger) open(ctx context.Context, op, key string) error {
 
 // run performs an operation, which may be on a collection that isn't fit for a ledger.
 func run[T any](ctx context.Context, l *Ledger, op, key string, do func(ctx context.Context) (T, error)) (T, error) {
-	if l.copied && slices.Contains(changing, op) {
-		do = func(context.Context) (none T, _ error) { return none, errCopy }
-	}
 	return storekit.RunUnchecked(ctx, l.runner, op, key, func(ctx context.Context) (T, error) {
 		value, err := insist(ctx, do)
 		return value, l.seek(err)

@@ -22,7 +22,6 @@ const (
 	trySet      = "correct replicaSet in the URI, or leave it out where there is no replica set"
 	tryInitiate = "again in a moment if the servers have just started; else make a replica set of them: rs.initiate()"
 	tryElection = "again in a moment: an election takes up to 12 s; if it lasts, start the members that don't answer"
-	tryStale    = tryElection + "; leasectl inspect slots --stale shows what a secondary has"
 	tryTrust    = "name the authority of the servers' certificates by tlsCAFile in the URI, and the servers as these do; Go's driver knows no tlsAllowInvalidCertificates and no tlsAllowInvalidHostnames"
 	tryClient   = "name a certificate of the client that the servers accept by tlsCertificateKeyFile in the URI"
 	tryAlert    = "the servers answer, and refuse TLS with this machine: their log says why; services may do so to addresses that aren't on their access list"
@@ -105,8 +104,6 @@ func (l *login) noServer(picture string) (why, try string) {
 		return noServers, tryServer
 	case seen[kindGhost] == n:
 		return "no primary: starting, or rs.initiate() wasn't called: " + list, tryInitiate
-	case seen[kindSecondary] > 0:
-		return "no primary: an election? " + list, tryStale
 	case seen[kindUnknown] < n:
 		return "no primary: an election? " + list, tryElection
 	case trust != "":

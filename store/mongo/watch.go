@@ -101,7 +101,7 @@ func (l *Ledger) begin(ctx context.Context) (*mongo.Cursor, error) {
 	if l.single {
 		return nil, fmt.Errorf("%w: it needs a connection for itself, and the URI says maxPoolSize=1", errors.ErrUnsupported)
 	}
-	if l.copied || l.fitness.last().is == cosmosRU {
+	if l.fitness.last().is == cosmosRU {
 		// Cosmos DB's streams have other options, and are paid for by each question:
 		// https://learn.microsoft.com/azure/cosmos-db/mongodb/change-streams
 		return nil, errors.ErrUnsupported

@@ -171,7 +171,7 @@ func attend(o *sim.Options, r *rand.Rand) {
 	o.Roster = true
 	tie := pick(r, priority.Sticky, priority.Rotate, priority.Spread, priority.Spread)
 	policies := []workerlease.Policy{
-		nil, nil, workerlease.PreferLabel("region", "eu"), workerlease.OldestVersion("version"), workerlease.PreferLabel("region", "us"),
+		nil, nil, workerlease.PreferLabel("region", "eu"), workerlease.OldestVersion("version"), workerlease.FewestLeases(),
 		func(own store.Presence, present []store.Presence) (int, string) {
 			return len(present)*31 + own.Failures - 40, "at random"
 		},

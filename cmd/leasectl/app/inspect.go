@@ -39,7 +39,6 @@ func (a *app) inspectSlotsCommand() *cobra.Command {
 	flags := c.Flags()
 	option(a, flags, &o.WorkerType, "worker-type", "TYPE", "worker type (default: the only one in the ledger); with --timeline it may be given more than once (default: all)", named)
 	option(a, flags, &o.Last, "last", "N", "how many of the newest rows to show: a slot has one for each holder (default 10)", number(1, 1000))
-	flags.BoolVar(&o.Stale, "stale", false, "read a secondary's copy, labelled with its age (MongoDB)")
 	flags.BoolVar(&timeline, "timeline", false, "draw who had the slots, a line for each worker type")
 	option(a, flags, &since, "since", "DURATION", "with --timeline: how far back to draw (default 1h)", duration(time.Second, 31*24*time.Hour))
 	a.lookFlags(c, &o)
@@ -65,9 +64,6 @@ func (a *app) checkTimeline(flags *pflag.FlagSet, timeline bool, o inspect.Optio
 	}
 	if o.JSON {
 		a.bad("--output json: not with --timeline: leave that out for the slots of a worker type")
-	}
-	if o.Stale {
-		a.bad("--stale: not with --timeline")
 	}
 }
 

@@ -89,7 +89,7 @@ func (a *app) command() *cobra.Command {
 	root.AddCommand(
 		a.backupCommand(), a.copyCommand(), a.cronCommand(), a.demoCommand(), a.demoWorkCommand(), a.doctorCommand(), a.drainCommand(), a.importCommand(), a.initCommand(),
 		a.inspectCommand(), a.manCommand(), a.nextCommand(), a.overrideCommand(), a.pauseCommand(), a.planCommand(), a.preferCommand(), a.reanchorCommand(),
-		a.releaseCommand(), a.resumeCommand(), a.runCommand(), a.serveCommand(), a.statusCommand(), a.triggerCommand(), a.trimCommand(), a.verifyCommand(), a.versionCommand(), a.whyCommand(),
+		a.releaseCommand(), a.reportCommand(), a.resumeCommand(), a.runCommand(), a.serveCommand(), a.statusCommand(), a.triggerCommand(), a.trimCommand(), a.verifyCommand(), a.versionCommand(), a.whyCommand(),
 	)
 	for _, t := range topics {
 		root.AddCommand(&cobra.Command{Use: t.name, Short: t.short})

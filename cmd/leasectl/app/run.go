@@ -241,7 +241,7 @@ func (a *app) supervised(f *runFlags, args []string, t storeuri.Target, log *run
 		OnExit: f.onExit, Grace: f.stopGrace, Urgent: a.signals.Urgent, Log: log,
 	}
 	if f.options.DrainTimeout > 0 {
-		c.Hurry = a.signals.Hurried()
+		c.Hurry, c.Urgent = a.signals.Urgent, a.signals.Third()
 	}
 	if f.tether {
 		c.Urgent = a.untilUntethered()

@@ -58,20 +58,28 @@ func (x *step) finished(e Finished) {
 		x.report(t, slot, true, true, e.Work)
 		x.troubled(slot, CodeFailed)
 	}
-	switch {
-	case e.Done, !x.m.Once && e.GivesBack:
-		s.Bid.SkipSlot = slot.Start
-	case !x.m.Once:
-		x.yield(slot)
-	case t.Missed:
-		s.Bid.YieldSlot = x.within(t).Start // in which the next attempt may come
-	default:
-		s.Bid.YieldSlot = slot.Start
-	}
+	x.turnAway(e, t, slot)
 	if s.Hold.holding() {
 		x.expire(e.why())
 	}
-	x.triesAgain(e, slot)
+	if failed := !e.Done && !e.GivesBack; failed {
+		x.triesAgain(t)
+	}
+}
+
+// turnAway has others go first in a slot whose work has failed, or nobody if it is done.
+func (x *step) turnAway(e Finished, t Term, slot slots.Slot) {
+	b := &x.s.Bid
+	switch {
+	case e.Done, !x.m.Once && e.GivesBack:
+		b.SkipSlot = slot.Start
+	case !x.m.Once:
+		x.yield(slot)
+	case t.Missed:
+		b.YieldSlot = x.within(t).Start // in which the next attempt may come
+	default:
+		b.YieldSlot = slot.Start
+	}
 }
 
 // failedBefore reports that the work had failed when it ended, since it took too long.
@@ -174,22 +182,23 @@ func (x *step) tryAgain(released store.Record) bool {
 	return true
 }
 
-// triesAgain says when a slot may be tried again in which this worker has failed.
-func (x *step) triesAgain(e Finished, slot slots.Slot) {
-	failed := x.s.View.Carried.failed(slot)
-	if e.Done || e.GivesBack || !x.m.Once || x.m.Single || failed < 1 || x.m.LastAttempt(failed) {
+// triesAgain says when work may be tried again that has failed here.
+func (x *step) triesAgain(t Term) {
+	failed := x.s.View.Carried.failed(t.Slot)
+	if !x.m.Once || x.m.Single || failed < 1 || x.m.LastAttempt(failed) {
 		return
 	}
-	until := x.at.Now.Latest.Add(x.m.Rules.Retry(x.m.MinRetry(slot.Length()), failed, slot.Length()))
-	if until.Before(slot.End) {
-		x.note(Note{What: Postponed, Slot: slot, Until: until, Count: x.s.View.Carried.Attempt})
+	until := x.at.Now.Latest.Add(x.m.Rules.Retry(x.m.MinRetry(t.Slot.Length()), failed, t.Slot.Length()))
+	if until.Before(x.within(t).End) {
+		x.s.Hold.Postponed = t.Claim
+		x.note(Note{What: Postponed, Slot: t.Slot, Until: until, Count: x.s.View.Carried.Attempt})
 	}
 }
 
-// postpone waits for the next attempt at a slot, of which others hear. A single claim is told so, even if that is due after the slot.
+// postpone waits for the next attempt at a slot, and says so once. A single claim is told so, even if that is due after the slot.
 func (x *step) postpone(until time.Time, slot slots.Slot) {
 	b := &x.s.Bid
-	if x.m.Single || until.Before(b.Slot.End) && !x.s.Hold.knows(x.s.View.Known.Claim) {
+	if x.m.Single || until.Before(b.Slot.End) && x.s.View.Known.Claim != x.s.Hold.Postponed {
 		x.note(Note{What: Postponed, Slot: slot, Until: until, Count: x.s.View.Carried.Attempt})
 	}
 	b.wait(until.Add(x.turn(false)), timeline.Earliest)

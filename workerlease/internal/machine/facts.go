@@ -99,7 +99,7 @@ func (f facts) mayBeDone(head store.Record) bool {
 
 // retryAt is the time before which a slot is not tried again, by whomever, after a head that gave it
 // back: the wait doubles with each attempt that counts, up to an eighth of the slot.
-func (f facts) retryAt(head store.Record) time.Time {
+func (f facts) retryAt(head store.Record, below []store.Record) time.Time {
 	slot := f.workAfter(head)
 	failed := f.s.View.Carried.failed(slot)
 	switch {
@@ -110,8 +110,10 @@ func (f facts) retryAt(head store.Record) time.Time {
 	case !f.m.Rules.GivenBack(head):
 		return time.Time{}
 	}
-	if o, told := head.Outcome(); told && f.m.Rules.Spares(o) {
-		return time.Time{} // It has come to nothing since a stop or an order, and not by a failure.
+	for _, r := range append([]store.Record{head}, below...) {
+		if o, told := r.Outcome(); told && f.m.Rules.Spares(o) && o.Attempt == head.Attempt && o.SlotStart.Equal(slot.Start) {
+			return time.Time{} // It has come to nothing since a stop or an order, and not by a failure.
+		}
 	}
 	return head.WindowEnd.Add(f.m.Rules.Retry(f.m.MinRetry(slot.Length()), failed, slot.Length()))
 }

@@ -47,6 +47,8 @@ type Hold struct {
 	Narrowed        bool // the time was sampled because it is too uncertain to begin Next
 	Looking, Looked bool // whether Next may begin: the head is being read for it, or was
 
+	Postponed string // the claim of the newest attempt that has failed here, of which it was said when the next one comes
+
 	Skipped time.Time // start of the newest slot that can't begin because of the work under Held
 	Row     int       // how many did so in a row
 

@@ -112,7 +112,7 @@ func (f facts) granted(head store.Record) (grant store.Record, ok bool) {
 // notToClaim reports that the slot is not to be claimed, or not yet, and turns to what is.
 func (x *step) notToClaim(head store.Record, below []store.Record) bool {
 	s := x.s
-	retryAt := x.retryAt(head)
+	retryAt := x.retryAt(head, below)
 	switch {
 	case s.Bid.Role == Joiner:
 		x.next()

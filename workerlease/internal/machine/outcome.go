@@ -33,10 +33,11 @@ type Report struct {
 	Latest  time.Duration // and up to which it is tried at all
 	After   time.Duration // the local reading before which it isn't tried
 	Tries   int
-	Key     int64 // the lowest at which it may have been stored, or may yet be; 0: there is none
-	Looking bool  // the head is read for it
-	Early   bool  // the code still runs, and why it was ended is told in time for others to know that it is nobody's failure
-	Spared  bool  // and was told so: what came of it is told once more, with what it wrote
+	Key     int64  // the lowest at which it may have been stored, or may yet be; 0: there is none
+	Looking bool   // the head is read for it
+	Early   bool   // the code still runs, and why it was ended is told in time for others to know that it is nobody's failure
+	Spared  bool   // and was told so: what came of it is told once more, with what it wrote
+	Last    string // what is to be told once more, by its Metadata, while it isn't known whether the first word is stored
 }
 
 // reports are all that is to be told, in that order.
@@ -129,8 +130,13 @@ func (m *Machine) tellWaits(s *State) (w []Wait) {
 	return w
 }
 
-// told forgets what was to be told, but for what it was about.
-func (r *Report) told() { *r = Report{Claim: r.Claim, Slot: r.Slot, Spared: r.Early || r.Spared} }
+// told forgets what was to be told, but for what it was about, and for a last word.
+func (r *Report) told() {
+	*r = Report{Claim: r.Claim, Slot: r.Slot, Spared: r.Early || r.Spared, Metadata: r.Last, Until: r.Until, Latest: r.Latest}
+}
+
+// turns has the last word be told in place of the first one.
+func (r *Report) turns() { r.Metadata, r.Last, r.Tries = r.Last, "", 0 }
 
 // ended takes in that the work of a term has come to its end all the same.
 func (r *Report) ended(t Term) {
@@ -156,7 +162,7 @@ func (x *step) worked(e Worked) {
 				r.Early, r.Spared, r.After = was.Early, was.Spared, was.After
 			}
 		case was.Early:
-			r.Tries, r.After = 0, 0 // If it isn't stored yet, it is a last word.
+			r.Last, r.After = x.outcome(t, t.Slot, e.Failed, e.Work.Cause != "", e.Work).Metadata(), 0
 		default:
 			x.wrote(e.Work.Output)
 		}
@@ -189,7 +195,9 @@ func (x *step) ordered(why Reason) {
 	}
 	x.report(h, h.Slot, true, true, Work{Cause: cause})
 	x.s.Report.Early = true
-	x.s.Report.After = x.at.Local + min(earlyAfter, max(h.End.Sub(x.at.Now.Latest)/2, time.Millisecond))
+	left := h.End.Sub(x.at.Now.Latest)
+	x.s.Report.After = x.at.Local + min(earlyAfter, max(left/2, time.Millisecond))
+	x.s.Report.Until = x.at.Local + max(left, closeLate)
 }
 
 // meanwhile reports that something is told while the code still runs.
@@ -311,8 +319,12 @@ func (x *step) untold() {
 	if s.Stopping {
 		s.Death.told()
 	}
-	if s.Stopping && s.Report.Tries > 0 && !x.meanwhile(&s.Report) {
-		s.Report.told()
+	switch r := &s.Report; {
+	case !s.Stopping || r.Tries == 0 || x.meanwhile(r) || r.Early && (x.left() || x.closing()):
+	case r.Last != "":
+		r.turns()
+	default:
+		r.told()
 	}
 }
 
@@ -357,6 +369,19 @@ func (x *step) recount(head store.Record, below []store.Record) {
 		}
 	}
 	x.hearWord(head, below)
+	if r := &x.s.Report; r.Early && (r.Last != "" || r.Key != 0) {
+		told := slices.ContainsFunc(append([]store.Record{head}, below...), x.sparesOwn)
+		if r.Spared = r.Spared || told; r.Last != "" {
+			r.turns()
+		}
+	}
+}
+
+// sparesOwn reports that a record says already that the attempt which the worker reports counts for nothing.
+func (f facts) sparesOwn(r store.Record) bool {
+	of, _ := store.Record{Kind: store.KindOutcome, Metadata: f.s.Report.Metadata}.Outcome()
+	o, tells := r.Outcome()
+	return tells && f.m.Rules.Spares(o) && o.InstanceID == of.InstanceID && o.Attempt == of.Attempt && o.SlotStart.Equal(of.SlotStart)
 }
 
 // outcomeSent takes in the reply to the append of a record that tells an outcome alone. Nothing else waits

@@ -92,6 +92,7 @@ func (x *step) cut(why Reason, w Work) {
 	x.fault(w)
 	x.stepDown(why)
 	x.s.Hold.Cut = true
+	x.triesAgain(x.s.Hold.Left)
 }
 
 // fault takes in that the code has failed by a panic, or by taking too long.

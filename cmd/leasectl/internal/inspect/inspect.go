@@ -17,19 +17,7 @@ import (
 // Show shows the slots of a worker type in a store. With Watch it returns when the
 // context ends.
 func Show(ctx context.Context, t storeuri.Target, o Options, s Screen) error {
-	return open(ctx, t, o, func(ledger store.Ledger) error {
-		if !o.Stale {
-			return showLedger(ctx, t, ledger, o, s)
-		}
-		opening, cancel := context.WithTimeout(ctx, o.Timeout)
-		defer cancel()
-		c, err := openCopy(opening, t, ledger)
-		if err != nil {
-			return advice.ForStore(t, err)
-		}
-		defer func() { _ = storeuri.Close(ctx, c) }() // it was only read
-		return showLedger(ctx, t, c, o, s)
-	})
+	return open(ctx, t, o, func(ledger store.Ledger) error { return showLedger(ctx, t, ledger, o, s) })
 }
 
 // showLedger shows the slots of a ledger.
@@ -44,9 +32,6 @@ func lookAtSlots(ctx context.Context, t storeuri.Target, l store.Ledger, o Optio
 	var types Types
 	limit := 0 // of records, as it sufficed the last time
 	return glimpses(ctx, t, l, o, func(ctx context.Context, ledger *charges.Ledger, found *snapshot) (err error) {
-		if found.copied, err = copyOf(ctx, l); err != nil {
-			return err
-		}
 		if o.WorkerType == "" {
 			if types, err = slottedIn(ctx, ledger); err == nil {
 				o.WorkerType, err = types.only()
@@ -56,10 +41,7 @@ func lookAtSlots(ctx context.Context, t storeuri.Target, l store.Ledger, o Optio
 			}
 		}
 		err = found.take(ctx, ledger, o, limit)
-		switch {
-		case found.copied.server != "":
-			found.try = "" // What an operator does, must not follow from old records.
-		case found.try != "":
+		if found.try != "" {
 			found.try = advice.Command(t, found.try)
 		}
 		found.note, found.types, limit = store.Describe(l).Note(), types, max(limit, found.limit)

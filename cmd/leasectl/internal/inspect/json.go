@@ -54,7 +54,6 @@ type Snapshot struct {
 	Store      string        `json:"store"`
 	WorkerType string        `json:"workerType"`
 	Slots      []Slot        `json:"slots"`
-	Copy       *Copy         `json:"copy,omitempty"`
 	Warning    string        `json:"warning,omitempty"`
 	Note       string        `json:"note,omitempty"`
 	Lost       string        `json:"lost,omitempty"`
@@ -74,7 +73,7 @@ func jsonTime(t time.Time) string {
 func (s snapshot) json() any { return s.data() }
 
 func (s snapshot) data() Snapshot {
-	out := Snapshot{StoreTime: store.Format(s.at), Store: s.store, WorkerType: s.workerType, Slots: []Slot{}, Copy: s.copied.json(s.at), Warning: s.warning, Note: s.note, Try: s.try, Units: charges.ToJSON(s.charges)}
+	out := Snapshot{StoreTime: store.Format(s.at), Store: s.store, WorkerType: s.workerType, Slots: []Slot{}, Warning: s.warning, Note: s.note, Try: s.try, Units: charges.ToJSON(s.charges)}
 	if len(s.lost) > 0 {
 		out.Lost = LostText(s.lost)
 	}

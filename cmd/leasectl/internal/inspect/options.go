@@ -14,7 +14,6 @@ type Options struct {
 	Watch      bool          // show them again and again
 	Interval   time.Duration // between two looks
 	Timeout    time.Duration // of each look
-	Stale      bool          // read the copy of one server, which may lack the newest records
 }
 
 // Screen is where slots are shown.

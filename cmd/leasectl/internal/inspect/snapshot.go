@@ -19,7 +19,6 @@ type snapshot struct {
 	reasons    map[time.Time][]Missing // why slots that nobody had were missed, by their starts
 	lost       []string                // if there are none: who says that the store has lost them
 	limit      int                     // the number of records that was read, at most
-	copied     copied                  // if it was taken of a copy
 	note       string                  // the store's note, or empty
 	try        string                  // what an operator may do if no slot can be claimed for long; else empty
 }

@@ -25,11 +25,7 @@ func (s snapshot) drawing(colours, framed bool) string {
 	if s.try != "" {
 		table += "\ntry: " + s.try + "\n"
 	}
-	title := s.titled(s.subject())
-	if s.copied.server != "" {
-		title += "\n" + s.copied.line(s.at)
-	}
-	return title + "\n\n" + table + s.cost()
+	return s.titled(s.subject()) + "\n\n" + table + s.cost()
 }
 
 // subject names the worker type.

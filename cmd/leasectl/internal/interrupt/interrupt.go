@@ -33,10 +33,10 @@ const together = time.Second
 // one is urgent, and the next ends the process as if nothing had caught it. Signals
 // that come within a second of one before the last are one with it.
 type Signals struct {
-	// Urgent is closed at the second signal, or the third once Hurried was called.
+	// Urgent is closed at the second signal.
 	Urgent <-chan struct{}
-	// Hurried makes the second signal a wish to hurry from now on, at which the channel is closed.
-	Hurried func() <-chan struct{}
+	// Third has a third signal be a wish, too, from now on, at which the channel is closed.
+	Third func() <-chan struct{}
 	// Stop lets signals end the process again.
 	Stop func()
 	// Reloads makes SIGHUP a wish to reload from now on, which the channel gets, in place of one to end.
@@ -53,8 +53,8 @@ func Catch(parent context.Context) (context.Context, Signals) {
 			signal.Notify(caught, s)
 		}
 	}
-	urgent, hurry, ended := make(chan struct{}), make(chan struct{}), make(chan struct{})
-	var hurries atomic.Bool
+	urgent, third, ended := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	var three atomic.Bool
 	var reloads atomic.Pointer[chan struct{}]
 	passed := func(s os.Signal) bool {
 		to := reloads.Load()
@@ -68,23 +68,26 @@ func Catch(parent context.Context) (context.Context, Signals) {
 		return true
 	}
 	go heed(caught, ended, passed, func(n int, s os.Signal) (more bool) {
-		switch {
-		case n == 1:
+		switch n {
+		case 1:
 			cancel(caughtError{s})
 			return true
-		case n == 2 && hurries.Load():
-			close(hurry)
-			return true
+		case 2:
+			close(urgent)
+			if three.Load() {
+				return true
+			}
+		default:
+			close(third)
 		}
 		signal.Stop(caught)
-		close(urgent)
 		return false
 	})
-	hurried := func() <-chan struct{} {
-		hurries.Store(true)
-		return hurry
+	catchThird := func() <-chan struct{} {
+		three.Store(true)
+		return third
 	}
-	return ctx, Signals{Urgent: urgent, Hurried: hurried, Stop: func() {
+	return ctx, Signals{Urgent: urgent, Third: catchThird, Stop: func() {
 		signal.Stop(caught)
 		close(ended)
 		cancel(context.Canceled)

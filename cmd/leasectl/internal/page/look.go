@@ -33,6 +33,8 @@ type picture struct {
 type typeJSON struct {
 	Slots   inspect.Snapshot `json:"slots"`
 	Workers inspect.Crew     `json:"workers"`
+	// Whys are the reasons, by the starts of slots; of a report alone.
+	Whys map[string]inspect.Answer `json:"whys,omitempty"`
 }
 
 // typeOf are the newest slots of a worker type, so many at most, and its workers.

@@ -416,13 +416,17 @@ func TestStreamsOfTheOtherViews(t *testing.T) {
 	}
 }
 
-// Whatever stands in a ledger comes out as JSON: no text of it ends a script, or moves a cursor.
+// Whatever stands in a ledger comes out as JSON: no text of it ends the script of a report, or moves a cursor.
 func TestHostileTextsComeOutAsJSONOnly(t *testing.T) {
 	suites.RealTime(t)
 	p, _ := served(t, Access{})
+	var report bytes.Buffer
+	if err := p.Report(t.Context(), &report); err != nil {
+		t.Fatal(err)
+	}
 	_, slots := ask(p, request("GET", "/api/v1/slots?type=report", ""))
 	_, why := ask(p, request("GET", "/api/v1/why?type=report", ""))
-	for what, text := range map[string]string{"slots": slots, "why": why} {
+	for what, text := range map[string]string{"report": report.String(), "slots": slots, "why": why} {
 		for _, bad := range []string{"</script><img", "<img src=x", "\u202e", "\u2028", "\x1b"} {
 			if strings.Contains(text, bad) {
 				t.Errorf("%s has %q", what, bad)
@@ -432,6 +436,14 @@ func TestHostileTextsComeOutAsJSONOnly(t *testing.T) {
 	var got inspect.Snapshot
 	if err := json.Unmarshal([]byte(slots), &got); err != nil || got.Slots[2].InstanceID != hostile {
 		t.Errorf("slots: %v, the holder is %+v, want it as it was: %q", err, got.Slots, hostile)
+	}
+	m := regexp.MustCompile(`(?s)<script type="application/json" id="frozen">(.*?)</script>`).FindStringSubmatch(report.String())
+	var f struct {
+		Types  map[string]typeJSON
+		Health health
+	}
+	if m == nil || json.Unmarshal([]byte(m[1]), &f) != nil || len(f.Types["report"].Whys) < 1 || f.Types["report"].Slots.Slots[2].InstanceID != hostile || f.Health.Verify == nil {
+		t.Errorf("the report has no data, or not all: %.300q", m)
 	}
 }
 

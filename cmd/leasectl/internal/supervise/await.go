@@ -24,6 +24,9 @@ type attempts struct {
 // leastWait lies between two attempts: hints may come in numbers, and a window that is over may not be so surely.
 const leastWait = 100 * time.Millisecond
 
+// hintsCome is within what a watch begins, mostly.
+const hintsCome = time.Second
+
 // await claims the slot. If that has a job which another worker has, or which may not be tried again yet, it waits:
 // until that one has done it, has failed or has died, and until the time has come.
 func (j *attempts) await(ctx context.Context, ledger store.Ledger) (claim *workerlease.Claim, unfit, err error) {
@@ -50,8 +53,8 @@ func (j *attempts) await(ctx context.Context, ledger store.Ledger) (claim *worke
 		if left <= 0 || n.Why == workerlease.TooSoon && wait > left {
 			return nil, nil, j.inVain(n)
 		}
-		if hints == nil {
-			hints = j.hints(waiting, ledger)
+		if hints == nil { // What comes before they do is seen by one look more.
+			hints, wait = j.hints(waiting, ledger), min(wait, hintsCome)
 		}
 		if err := j.rest(ctx, min(wait, left), hints); err != nil {
 			return nil, nil, err

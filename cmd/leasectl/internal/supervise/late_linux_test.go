@@ -62,7 +62,7 @@ func TestACommandWhoseLeaseIsExtendedLateIsStartedAgain(t *testing.T) {
 		code     int // of the command that is told to end
 	}{
 		"a command":          {nil, 8 * time.Second, 0},
-		"a job of each slot": {&workerlease.Job{StartWithin: 24 * time.Hour}, 8 * time.Second, 1},
+		"a job of each slot": {&workerlease.Job{StartWithin: 24 * time.Hour, MinRetry: 10 * time.Millisecond}, 8 * time.Second, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
