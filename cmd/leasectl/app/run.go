@@ -244,16 +244,15 @@ func (a *app) supervised(f *runFlags, args []string, t storeuri.Target, log *run
 		c.Hurry, c.Urgent = a.signals.Urgent, a.signals.Third()
 	}
 	if f.tether {
-		c.Urgent = a.untilUntethered()
+		c.Urgent = a.untilUntethered(c.Urgent)
 	} else if in, ok := a.stdin.(*os.File); ok {
 		c.Stdin = in
 	}
 	return c
 }
 
-// untilUntethered is closed at the second signal, or when the standard input ends:
-// then the process that started this one has gone.
-func (a *app) untilUntethered() <-chan struct{} {
+// untilUntethered is closed with signals, or when the standard input ends: then the process that started this one has gone.
+func (a *app) untilUntethered(signals <-chan struct{}) <-chan struct{} {
 	urgent, gone := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(gone)
@@ -263,7 +262,7 @@ func (a *app) untilUntethered() <-chan struct{} {
 		defer close(urgent)
 		select {
 		case <-gone:
-		case <-a.signals.Urgent:
+		case <-signals:
 		}
 	}()
 	return urgent

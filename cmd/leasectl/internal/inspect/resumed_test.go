@@ -19,6 +19,7 @@ func TestWhySaysUntilWhenAWorkerTypeWasPaused(t *testing.T) {
 	if _, err := operate.On(l).Give(t.Context(), order); err != nil {
 		t.Fatal(err)
 	}
+	c.Add(time.Second) // An order begins after all that its giver's look may have taken.
 	says := func(at, want string) {
 		t.Helper()
 		got, err := whyOf(t, l, "", at, "")
@@ -33,6 +34,7 @@ func TestWhySaysUntilWhenAWorkerTypeWasPaused(t *testing.T) {
 	if _, err := operate.On(l).End(t.Context(), order); err != nil {
 		t.Fatal(err)
 	}
+	c.Add(time.Second)
 	says("", "The worker type was paused by ann at 12:03:00Z, until 12:04:00Z.")
 	says("2026-03-02T12:31:00Z", "Claims open shortly before it begins")
 }
