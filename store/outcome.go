@@ -49,7 +49,7 @@ const MaxError = 1 << 10
 const MaxOutput = 16 << 10
 
 // Outcome is what came of the work of a slot, as the worker that did it says. It is for
-// information: no worker decides by it. Records carry it as JSON in their Metadata, whose
+// information: workers take from it only that a stop or an order ended an attempt (see Record.Spared). Records carry it as JSON in their Metadata, whose
 // fields are
 //
 //	result      "succeeded" or "failed"

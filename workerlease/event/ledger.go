@@ -114,7 +114,7 @@ func (e ScheduleMismatch) Text() string {
 
 // Text is one line for a person.
 func (e WorkMismatch) Text() string {
-	return fmt.Sprintf("%q has, or had, the lease for another command: %s, and ours is %s; unless that is an earlier version, give each a worker type of its own, or only one of them is run in each slot", e.Holder, e.Theirs, e.Ours)
+	return fmt.Sprintf("%q has, or had, the lease for another command: %s, and ours is %s; only one of them runs in each slot: unless that is an earlier version, give each a worker type of its own", e.Holder, e.Theirs, e.Ours)
 }
 
 // How they are logged.

@@ -12,7 +12,7 @@ import (
 	"github.com/slotlease/slotlease/store"
 )
 
-// With --drain-timeout the first signal ends no run, and the second one does, as a stop that costs no attempt.
+// With --drain-timeout the first signal ends no run, and the second one does, as a stop that costs no attempt. The third kills it.
 func TestTheFirstSignalLetsARunComeToItsEnd(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -51,6 +51,30 @@ func TestTheFirstSignalLetsARunComeToItsEnd(t *testing.T) {
 			spared := map[bool]int{true: 1}[c.twice]
 			if done := !head.DoneUntil.IsZero(); head.Kind != store.KindRelease || done == c.twice || head.Spared != spared || strings.Contains(p.output(), "stopping: a second signal\n") != c.twice {
 				t.Errorf("the head is %+v, done: %v, want a release, and %d attempts that don't count", head, done, spared)
+			}
+		})
+	}
+}
+
+func TestTheThirdSignalKillsARunThatDrains(t *testing.T) {
+	t.Parallel()
+	for name, flags := range map[string][]string{"run": {"--start-within", oneSlot}, "run once": {"--once"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l, storeArg := newLedger(t)
+			flags := append([]string{"--every", oneSlot, "--once-per-slot", "--drain-timeout", "1h", "--stop-grace", "1h"}, flags...)
+			p := startRun(t, storeArg, "a", flags, "sh", "-c", `trap "echo told" TERM; echo up; while :; do sleep 0.05; done`)
+			p.await("up\n")
+			p.signal(syscall.SIGTERM)
+			p.await("draining: terminated")
+			for _, then := range []string{"told\n", "killed on request"} {
+				time.Sleep(1100 * time.Millisecond) // Two at once are one wish.
+				p.signal(syscall.SIGTERM)
+				p.await(then)
+			}
+			p.wait()
+			if all := records(t, l); all[len(all)-1].Spared != 1 {
+				t.Errorf("the head is %+v, want an attempt that doesn't count", all[len(all)-1])
 			}
 		})
 	}

@@ -189,7 +189,7 @@ func (x *step) compareSlots(head store.Record, below []store.Record) {
 }
 
 // compareWork reports that the worker of the newest term does something else than this one, once for each of up to four. One that has
-// written nothing since this worker came, or has ended, may be of before a deployment. Notes are of whoever wrote them.
+// written nothing since this worker came, or has ended, may have been an earlier version. A note names its writer's work.
 func (x *step) compareWork(head store.Record) {
 	v, own := &x.s.View, x.m.Work
 	told := slices.Contains(v.OtherWork[:], head.Work) || v.OtherWork[3] != ""

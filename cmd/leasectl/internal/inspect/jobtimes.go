@@ -96,7 +96,7 @@ func jobOf(there []store.Presence) *store.JobTimes {
 // compareJobs finds that the workers that are there have different times of the job.
 func (t *typeStatus) compareJobs(there []store.Presence) {
 	if works := WorksOf(there); len(works) > 1 {
-		t.warn("commands differ: %s; give each a worker type of its own, unless one is of before a deployment", strings.Join(works, " | "))
+		t.warn("commands differ: %s; give each a worker type of its own, unless one is an earlier version", strings.Join(works, " | "))
 	}
 	if texts := jobsOf(there); len(texts) > 1 {
 		t.warn("jobs differ: %s", strings.Join(texts, " | "))

@@ -186,8 +186,8 @@ func (t typeStatus) undone(is func(history.Entry) bool) history.Entry {
 	return history.Entry{}
 }
 
-// spared says of a cause that the attempt doesn't count; empty if it does.
-func spared(c store.Cause) string {
+// Spared says of a cause that the attempt doesn't count; empty if it does.
+func Spared(c store.Cause) string {
 	if c.Spared() {
 		return ", which counts as no attempt"
 	}
@@ -205,7 +205,7 @@ func outcomeOf(e history.Entry) (text string) {
 	case !e.OutcomeKnown:
 		return ""
 	case o.Cause != "":
-		text = ": " + string(o.Cause) + spared(o.Cause)
+		text = ": " + string(o.Cause) + Spared(o.Cause)
 	case o.Exited:
 		text = fmt.Sprintf(": exit code %d", o.ExitCode)
 	case o.Error != "":

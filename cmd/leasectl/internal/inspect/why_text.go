@@ -266,7 +266,7 @@ func (a answer) work(t history.Entry) string {
 		if took, ok := t.Outcome.Took(); ok {
 			after = " after " + lasted(took)
 		}
-		return fmt.Sprintf(" Its work failed: %s%s%s%s.", t.Cause, after, givenUp, spared(t.Cause))
+		return fmt.Sprintf(" Its work failed: %s%s%s%s.", t.Cause, after, givenUp, Spared(t.Cause))
 	case failed && t.Outcome.Exited:
 		return fmt.Sprintf(" Its work failed with exit code %d%s.", t.Outcome.ExitCode, givenUp)
 	case failed && t.Outcome.Error == "":

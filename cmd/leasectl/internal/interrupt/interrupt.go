@@ -98,7 +98,7 @@ func Catch(parent context.Context) (context.Context, Signals) {
 	}}
 }
 
-// heed has each signal that isn't passed on be a wish, the first being the 1st, until that wants no more or ended is closed.
+// heed has each signal that isn't passed on be a wish, the nth from 1 on, until that wants no more or ended is closed.
 func heed(caught <-chan os.Signal, ended <-chan struct{}, passed func(os.Signal) bool, wish func(n int, s os.Signal) (more bool)) {
 	n, at := 0, time.Time{} // at: when the newest came that counts
 	for {

@@ -12,6 +12,7 @@ import (
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/advice"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/display"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/inspect"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/interrupt"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
 	"github.com/slotlease/slotlease/store"
@@ -169,10 +170,7 @@ func (w *waiting) look(records []store.Record) (over bool, result error) {
 func whyFailed(o store.Outcome) string {
 	switch {
 	case o.Cause != "":
-		if text := ": " + display.Line(string(o.Cause)); o.Cause.Spared() {
-			return text + ", which counts as no attempt"
-		}
-		return ": " + display.Line(string(o.Cause))
+		return ": " + display.Line(string(o.Cause)) + inspect.Spared(o.Cause)
 	case o.Error != "":
 		return ": " + display.Clip(display.Line(o.Error), 200)
 	}

@@ -1,6 +1,7 @@
 package supervise
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -143,4 +144,24 @@ func TestTheWaitForAHolderAndTheStoreHaveOneTimeout(t *testing.T) {
 			})
 		})
 	}
+}
+
+// What the holder says right after a refusal, and before the watch for hints begins, is seen by one look more.
+func TestWhatComesBeforeTheHintsIsSeenSoon(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inner, _ := linked(t, nil)
+		o := workerlease.Options{WorkerType: "t", InstanceID: "a", Schedule: slots.Must(slots.Every(time.Hour)), Job: &workerlease.Job{}, FailoverWithin: time.Minute}
+		held, err := workerlease.NewClient(inner, workerlease.ClientOptions{}).TryClaim(t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.AfterFunc(500*time.Millisecond, func() { _ = held.Complete(context.Background()) })
+		began := time.Now()
+		o.InstanceID = "b"
+		_, err = onceOn(t, struct{ store.Ledger }{inner}, o, Patience{Since: began, Store: time.Minute})
+		if n, ok := errors.AsType[*workerlease.NotClaimed](err); !ok || n.Why != workerlease.AlreadyDone || time.Since(began) > 2*time.Second {
+			t.Errorf("Once() = %v after %v, want soon that the slot is done", err, time.Since(began))
+		}
+		time.Sleep(time.Minute) // until all has ended
+	})
 }
