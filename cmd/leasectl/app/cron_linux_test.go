@@ -17,6 +17,7 @@ import (
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/testutil/procs"
+	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/store"
 )
 
@@ -297,7 +298,7 @@ func TestAJobThatCanNotBeKilledHarmsNoOther(t *testing.T) {
 	p.signal(syscall.SIGTERM)
 	select {
 	case <-p.done: // What survives has the output open, so that it doesn't end.
-	case <-time.After(procs.Patience):
+	case <-time.After(suites.Left(t)):
 		t.Fatal("leasectl doesn't end")
 	}
 	if code := p.cmd.ProcessState.ExitCode(); code != exit.Survivors {

@@ -14,6 +14,7 @@ import (
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/guard"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/testutil/procs"
+	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/store"
 )
 
@@ -130,7 +131,7 @@ func TestALeaseIsKeptForWhatCanNotBeKilled(t *testing.T) {
 			}
 			select {
 			case <-p.done:
-			case <-time.After(procs.Patience):
+			case <-time.After(suites.Left(t)):
 				t.Fatal("leasectl doesn't end")
 			}
 			if code := p.cmd.ProcessState.ExitCode(); code != exit.Survivors {

@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/slotlease/slotlease/cmd/leasectl/internal/testutil/procs"
+	"github.com/slotlease/slotlease/internal/suites"
 )
 
 // lateHelper is a guard that starts its command late: the program is gone by then, and the
@@ -30,11 +30,7 @@ func lateHelper() error {
 		return pid, nil
 	}
 	code := serve()
-	select {
-	case <-ran:
-	case <-time.After(procs.Patience):
-		code = 99
-	}
+	<-ran
 	os.Exit(code)
 	return nil
 }
@@ -71,7 +67,7 @@ func TestAProgramThatDiesAsItsCommandStartsLeavesNothing(t *testing.T) {
 		_ = f.Close()
 	}
 	o := newOrders(pipe)
-	if err := o.send(first, time.Now().Add(procs.Patience)); err != nil {
+	if err := o.send(first, time.Now().Add(suites.Left(t))); err != nil {
 		t.Fatal(err)
 	}
 	o.close()
