@@ -9,20 +9,15 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/slotlease/slotlease/internal/suites"
 )
 
 // Patience is how long tests wait for what must come, on a machine that is busy.
 const Patience = 30 * time.Second
 
-// Eventually waits until ok, and fails the test if that doesn't come.
-func Eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(Patience); !ok(); time.Sleep(3 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("%s: not within %v", what, Patience)
-		}
-	}
-}
+// Eventually is that of package suites.
+var Eventually = suites.Eventually
 
 // Carrying are the living processes that have a variable in their environment, such as
 // "MARK=1". Descendants inherit it, wherever they go.
