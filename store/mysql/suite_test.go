@@ -165,7 +165,7 @@ func harness(t testing.TB, dsn, table string, rounds int) storetest.Harness {
 // awaits waits until a query gives a value.
 func awaits(t *testing.T, dsn, query, want string) {
 	t.Helper()
-	suites.Eventually(t, query+" is "+want, func() (is bool) {
+	suites.Eventually(t, query+" is "+want, func() bool {
 		got := ""
 		_ = past(t, dsn).QueryRowContext(t.Context(), query).Scan(&got)
 		return got == want

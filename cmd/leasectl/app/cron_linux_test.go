@@ -13,10 +13,10 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/testutil/procs"
+	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/store"
 )
 
@@ -297,7 +297,7 @@ func TestAJobThatCanNotBeKilledHarmsNoOther(t *testing.T) {
 	p.signal(syscall.SIGTERM)
 	select {
 	case <-p.done: // What survives has the output open, so that it doesn't end.
-	case <-time.After(procs.Patience):
+	case <-suites.Deadline(t).Done():
 		t.Fatal("leasectl doesn't end")
 	}
 	if code := p.cmd.ProcessState.ExitCode(); code != exit.Survivors {

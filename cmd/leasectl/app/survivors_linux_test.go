@@ -9,11 +9,11 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/guard"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/testutil/procs"
+	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/store"
 )
 
@@ -130,7 +130,7 @@ func TestALeaseIsKeptForWhatCanNotBeKilled(t *testing.T) {
 			}
 			select {
 			case <-p.done:
-			case <-time.After(procs.Patience):
+			case <-suites.Deadline(t).Done():
 				t.Fatal("leasectl doesn't end")
 			}
 			if code := p.cmd.ProcessState.ExitCode(); code != exit.Survivors {
