@@ -263,7 +263,8 @@ fmt: ## Format the code
 	$(LINT) fmt ./...
 
 .PHONY: lint
-lint: ## Lint, with the checks of go vet, and check that go.mod is tidy
+lint: ## Lint, with the checks of go vet, and check that go.mod is tidy, and that no more tests reach the real clock
+	$(GO) run ./internal/suites/realclock
 	$(LINT) run --build-tags $(subst -tags ,,$(UNTESTED))
 	@for m in $(MODULES); do (cd $$m && $(LINT) run ./... && $(GO) mod tidy -diff) || exit 1; done
 

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/memory"
 	"github.com/slotlease/slotlease/workerlease"
@@ -19,8 +20,7 @@ import (
 
 // Whatever was never made, or is nil, says so, or does nothing.
 func TestZeroValuesDoNotPanic(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
+	ctx := suites.Deadline(t)
 	for _, v := range []any{
 		workerlease.Lease{},
 		workerlease.Options{},

@@ -47,7 +47,7 @@ func TestDrillsOfProduction(t *testing.T) {
 			if strings.HasPrefix(row[0], begin) {
 				known = true
 				if do != nil {
-					d.until("one works", func() bool { return d.holder() != "" })
+					suites.Eventually(d.t, "one works", func() bool { return d.holder() != "" })
 					do(d)
 				}
 			}
@@ -121,18 +121,18 @@ func (d *drill) start(name string) {
 func (d *drill) kill() {
 	d.t.Helper()
 	var dead string // At a boundary nobody has the lease for a moment.
-	d.until("one works", func() bool { dead = d.holder(); return dead != "" })
+	suites.Eventually(d.t, "one works", func() bool { dead = d.holder(); return dead != "" })
 	_ = d.workers[dead].Process.Kill()
-	d.until("another works", func() bool { h := d.holder(); return h != "" && h != dead })
+	suites.Eventually(d.t, "another works", func() bool { h := d.holder(); return h != "" && h != dead })
 	d.start(dead)
 }
 
 func (d *drill) pause() {
 	d.t.Helper()
 	d.ask("pause", "--worker-type", "report", "--for", "10m", "--reason", "drill")
-	d.until("nobody works", func() bool { return d.holder() == "" })
+	suites.Eventually(d.t, "nobody works", func() bool { return d.holder() == "" })
 	d.ask("resume", "--worker-type", "report")
-	d.until("one works again", func() bool { return d.holder() != "" })
+	suites.Eventually(d.t, "one works again", func() bool { return d.holder() != "" })
 }
 
 func (d *drill) stopTheStore() {
@@ -140,7 +140,7 @@ func (d *drill) stopTheStore() {
 	d.server.Kill()
 	time.Sleep(5 * time.Second) // longer than a slot
 	d.server.Restart()
-	d.until("one works again", func() bool { return d.holder() != "" })
+	suites.Eventually(d.t, "one works again", func() bool { return d.holder() != "" })
 }
 
 // holder is the worker that has the lease now, and is there.
@@ -161,15 +161,6 @@ func (d *drill) holder() string {
 		}
 	}
 	return ""
-}
-
-func (d *drill) until(what string, is func() bool) {
-	d.t.Helper()
-	for deadline := time.Now().Add(time.Minute); !is(); time.Sleep(100 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			d.t.Fatalf("a minute later it isn't so that %s", what)
-		}
-	}
 }
 
 // ask runs a command, and returns what it writes.

@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
+	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/postgres"
 	"github.com/slotlease/slotlease/testutil/postgrespeer"
@@ -86,9 +86,7 @@ func TestAProgramOnADatabaseWithoutTablesIsToldWhatToDo(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer ledger.Close(context.WithoutCancel(t.Context()))
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	err = workerlease.Run(ctx, ledger, workerlease.Options{WorkerType: "invoice-export"}, func(context.Context, workerlease.Lease) error { return nil })
+	err = workerlease.Run(suites.Deadline(t), ledger, workerlease.Options{WorkerType: "invoice-export"}, func(context.Context, workerlease.Lease) error { return nil })
 	if !errors.Is(err, store.ErrMissing) || !strings.HasSuffix(err.Error(), "call the ledger's Init, which is safe to repeat, or run leasectl init") {
 		t.Errorf("Run() = %v, want ErrMissing and what to do", err)
 	}

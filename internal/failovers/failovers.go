@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease"
@@ -158,12 +159,4 @@ func every(t *testing.T, d time.Duration) slots.Schedule {
 // Sleep waits up to 3 s.
 func Sleep(r *rand.Rand) { time.Sleep(time.Duration(r.Int64N(int64(3 * time.Second)))) }
 
-// await waits until something is so.
-func await(t *testing.T, what string, so func() bool) {
-	t.Helper()
-	for end := time.Now().Add(patience); !so(); time.Sleep(100 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("waited %v for %s", patience, what)
-		}
-	}
-}
+var await = suites.Eventually

@@ -48,19 +48,6 @@ func Limit(judged, hangs time.Duration) time.Duration {
 	return judged
 }
 
-// began is when this test binary did.
-var began = time.Now() //nolint:forbidigo // No test is judged by it.
-
-// Left is how long a test may wait for what must come: what go test's -timeout leaves, but for a twentieth of that, in which it
-// says what didn't come. So only what hangs is red, however busy the machine. Without a time-out, it is a day.
-func Left(t interface{ Deadline() (time.Time, bool) }) time.Duration {
-	end, ok := t.Deadline()
-	if !ok {
-		return 24 * time.Hour
-	}
-	return time.Until(end) - end.Sub(began)/20 //nolint:forbidigo // As above.
-}
-
 // Sample is one of so many parts of all: SLOTLEASE_SEED, which the gate draws from the commit, says which; without it the first.
 func Sample[T any](all []T, parts int) (some []T) {
 	seed, _ := strconv.ParseUint(os.Getenv("SLOTLEASE_SEED"), 10, 64)

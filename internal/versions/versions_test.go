@@ -175,7 +175,7 @@ func (f *fleet) replace(name, program string) {
 	all := f.runs()
 	last := all[len(all)-1]
 	f.start(name, program)
-	f.until("the slot "+last.slot+" is recorded as done", func() bool {
+	suites.Eventually(f.t, "the slot "+last.slot+" is recorded as done", func() bool {
 		var ledger struct {
 			Slots []struct{ SlotStart, State string }
 		}
@@ -201,16 +201,7 @@ func (f *fleet) replace(name, program string) {
 func (f *fleet) await(n int) {
 	f.t.Helper()
 	n += len(f.runs())
-	f.until(fmt.Sprintf("%d slots have been run", n), func() bool { return len(f.runs()) >= n })
-}
-
-func (f *fleet) until(what string, is func() bool) {
-	f.t.Helper()
-	for deadline := time.Now().Add(2*time.Minute + 10*f.every); !is(); time.Sleep(f.every / 20) {
-		if time.Now().After(deadline) {
-			f.t.Fatalf("waited in vain until %s: %v", what, f.runs())
-		}
-	}
+	suites.Eventually(f.t, fmt.Sprintf("%d slots have been run", n), func() bool { return len(f.runs()) >= n })
 }
 
 // expectOncePerSlot expects that no slot was run twice, that tokens have grown, and that both versions had slots.

@@ -40,10 +40,10 @@ func TestByAClientARequestIsSentOnce(t *testing.T) {
 	}}
 	ready(t, Options{URI: uriOf(endpoint, name+"/jobs")})
 	l := opened(t, Options{URI: uriOf(endpoint, name+"/jobs"), Client: lentBy(t, endpoint, name, h)})
-	_, err := l.WorkerTypes(within(t, patience))
+	_, err := l.WorkerTypes(within(t))
 	must(t, "WorkerTypes()", err)
 	before := h.Sent.Load()
-	err = l.Append(within(t, patience), storetest.Grant("job", 1))
+	err = l.Append(within(t), storetest.Grant("job", 1))
 	if n := h.Sent.Load() - before; n != 1 || err == nil || errors.Is(err, store.ErrNotStored) {
 		t.Errorf("Append() = %v after %d requests, want an unknown outcome after one", err, n)
 	}
@@ -57,12 +57,12 @@ func TestCloseLeavesTheClientOpen(t *testing.T) {
 	c, err := container.NewClientWithNoCredential(endpoint+"/"+azuritepeer.Account+"/"+name+"?"+signature, nil)
 	must(t, "NewClientWithNoCredential()", err)
 	l := ready(t, Options{URI: uriOf(endpoint, name+"/jobs"), Client: c})
-	must(t, "Append()", l.Append(within(t, patience), storetest.Grant("job", 1)))
-	if s, err := l.Now(within(t, patience)); err != nil || s.Time.IsZero() {
+	must(t, "Append()", l.Append(within(t), storetest.Grant("job", 1)))
+	if s, err := l.Now(within(t)); err != nil || s.Time.IsZero() {
 		t.Errorf("Now() = %+v, %v, want the service's time", s, err)
 	}
 	must(t, "Close()", l.Close(t.Context()))
-	_, err = c.NewBlobClient("jobs/"+"ledger/-probe").GetProperties(within(t, patience), nil)
+	_, err = c.NewBlobClient("jobs/"+"ledger/-probe").GetProperties(within(t), nil)
 	must(t, "GetProperties() by the client", err)
 }
 
@@ -93,9 +93,9 @@ func TestAKeyMayRotate(t *testing.T) {
 	c, err := container.NewClientWithSharedKeyCredential(endpoint+"/"+azuritepeer.Account+"/"+name, key, nil)
 	must(t, "NewClientWithSharedKeyCredential()", err)
 	l := opened(t, Options{URI: uriOf(endpoint, name+"/jobs"), Client: c})
-	if err := l.Append(within(t, patience), storetest.Grant("job", 1)); !errors.Is(err, store.ErrDenied) || !errors.Is(err, store.ErrNotStored) {
+	if err := l.Append(within(t), storetest.Grant("job", 1)); !errors.Is(err, store.ErrDenied) || !errors.Is(err, store.ErrNotStored) {
 		t.Errorf("Append() with the former key = %v, want ErrDenied, and that nothing was stored", err)
 	}
 	must(t, "SetAccountKey()", key.SetAccountKey(azuritepeer.Key))
-	must(t, "Append() with the new key", l.Append(within(t, patience), storetest.Grant("job", 1)))
+	must(t, "Append() with the new key", l.Append(within(t), storetest.Grant("job", 1)))
 }

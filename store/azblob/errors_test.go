@@ -24,7 +24,7 @@ func TestAReaderIsDeniedToAppend(t *testing.T) {
 	endpoint, name := azuritepeer.Shared(t), newContainer()
 	ready(t, Options{URI: uriOf(endpoint, name+"/jobs")})
 	reader := opened(t, Options{URI: uriOf(endpoint, name+"/jobs"), Getenv: environment("AZURE_STORAGE_CONNECTION_STRING", "BlobEndpoint="+endpoint+";SharedAccessSignature="+signed(t, name, "rl"))})
-	documenttest.Sentinel(t, "Append() by a reader", reader.Append(within(t, patience), storetest.Grant("job", 2)), store.ErrDenied)
+	documenttest.Sentinel(t, "Append() by a reader", reader.Append(within(t), storetest.Grant("job", 2)), store.ErrDenied)
 }
 
 // failing is a credential that can't be had.
@@ -38,7 +38,7 @@ func TestWithoutATokenNothingIsSent(t *testing.T) {
 	t.Parallel()
 	h := &hooked{}
 	l := opened(t, Options{URI: "azblob://acct/leases", Credential: failing{}, Transport: h, Getenv: func(string) string { return "" }})
-	err := l.Append(within(t, patience), storetest.Grant("job", 1))
+	err := l.Append(within(t), storetest.Grant("job", 1))
 	documenttest.Sentinel(t, "Append()", err, store.ErrDenied)
 	documenttest.Says(t, "Append()", err, store.ErrNotStored, "no token of an Azure identity: the identity is gone")
 	documenttest.Equal(t, "requests", h.Sent.Load(), 0)
@@ -80,12 +80,12 @@ func TestNoErrorShowsASignature(t *testing.T) {
 	const canary = "c4naryS3cretc4nary"
 	l := opened(t, Options{URI: uriOf("http://127.0.0.1:1", "leases/jobs"), Getenv: environment("AZURE_STORAGE_SAS_TOKEN", "?sv=2020-12-06&se=2030-01-01&sp=rl&sig="+canary+"%3D")})
 	for op, call := range documenttest.Operations(l, storetest.Grant("job", 1)) {
-		err := call(within(t, patience))
+		err := call(within(t))
 		if err == nil || strings.Contains(err.Error()+store.Detail(err), canary) {
 			t.Errorf("%s = %v, want an error without the signature", op, err)
 		}
 	}
-	found, err := l.Examine(within(t, patience))
+	found, err := l.Examine(within(t))
 	must(t, "Examine()", err)
 	if text := documenttest.Lines(found); strings.Contains(text, canary) {
 		t.Errorf("Examine() = %s, want no signature", text)

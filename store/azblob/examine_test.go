@@ -57,7 +57,7 @@ func TestAFaultOfAContainerIsFoundAndHidesNoOther(t *testing.T) {
 			id := newContainer()
 			if !c.gone {
 				l := ready(t, Options{URI: uriOf(endpoint, id+"/jobs")})
-				must(t, "Append()", l.Append(within(t, patience), storetest.Grant("job", 1)))
+				must(t, "Append()", l.Append(within(t), storetest.Grant("job", 1)))
 			}
 			client := past(t, endpoint, id)
 			before := contents(t, client)
@@ -68,7 +68,7 @@ func TestAFaultOfAContainerIsFoundAndHidesNoOther(t *testing.T) {
 			case c.wrong:
 				o.Key = "b3RoZXI="
 			}
-			found, err := opened(t, o).Examine(within(t, patience))
+			found, err := opened(t, o).Examine(within(t))
 			must(t, "Examine()", err)
 			documenttest.Finds(t, found, c.check, c.level, c.says)
 			documenttest.FindsNoMore(t, found, append(c.also, c.check, store.CheckExpiry)...)
@@ -82,7 +82,7 @@ func TestAFaultOfAContainerIsFoundAndHidesNoOther(t *testing.T) {
 func contents(t *testing.T, client *container.Client) (text string) {
 	t.Helper()
 	for pager := client.NewListBlobsFlatPager(nil); pager.More(); {
-		page, err := pager.NextPage(within(t, patience))
+		page, err := pager.NextPage(within(t))
 		if err != nil {
 			return ""
 		}

@@ -36,7 +36,7 @@ func TestASecondRegionAndAPolicyAreWarnings(t *testing.T) {
 		}, "has an immutability policy or a legal hold: records can't be trimmed"},
 	} {
 		l, _ := hookedLedger(t, Options{}, c.hook)
-		must(t, "Init() with "+name, l.Init(within(t, patience)))
+		must(t, "Init() with "+name, l.Init(within(t)))
 		if got := l.Warning(); (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
 			t.Errorf("Warning() with %s = %q, want %q", name, got, c.want)
 		}

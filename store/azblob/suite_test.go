@@ -23,11 +23,8 @@ import (
 	"github.com/slotlease/slotlease/testutil/storetest"
 )
 
-// patience bounds operations that must succeed, on a machine that is busy.
-const patience = time.Minute
-
 var (
-	within = documenttest.Within
+	within = suites.Deadline
 	must   = documenttest.Must
 )
 
@@ -96,7 +93,7 @@ var turns atomic.Int64
 func ready(t testing.TB, o Options) *Ledger {
 	t.Helper()
 	l := opened(t, o)
-	must(t, "Init()", l.Init(within(t, patience)))
+	must(t, "Init()", l.Init(within(t)))
 	return l
 }
 
@@ -117,13 +114,13 @@ func TestConformance(t *testing.T) {
 		name := newContainer()
 		client := past(t, endpoint, name)
 		t.Cleanup(func() { // The server takes longer, the more blobs it has.
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
 			defer cancel()
 			_, _ = client.Delete(ctx, nil)
 		})
 		put := func(t testing.TB, blob string, body []byte) {
 			t.Helper()
-			_, err := client.NewBlockBlobClient("jobs/"+blob).UploadBuffer(within(t, patience), body, nil)
+			_, err := client.NewBlockBlobClient("jobs/"+blob).UploadBuffer(within(t), body, nil)
 			must(t, "plant "+blob, err)
 		}
 		return storetest.Harness{

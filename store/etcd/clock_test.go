@@ -9,6 +9,7 @@ import (
 
 	"github.com/benbjohnson/clock"
 
+	"github.com/slotlease/slotlease/store/internal/documenttest"
 	"github.com/slotlease/slotlease/testutil/etcdpeer"
 )
 
@@ -17,7 +18,7 @@ func TestTheTimeIsTheDateOfAMembersReply(t *testing.T) {
 	l := opened(t, Options{URI: fresh(etcdpeer.Shared(t)), ServerSkew: time.Millisecond})
 	for range 20 {
 		sent := time.Now()
-		s, err := l.Now(within(t, 10*time.Second))
+		s, err := l.Now(within(t))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -44,7 +45,7 @@ func TestAReplyWithoutATimeIsAnError(t *testing.T) {
 			poor := httptest.NewServer(reply)
 			defer poor.Close()
 			l := opened(t, Options{URI: "etcd://" + strings.TrimPrefix(poor.URL, "http://")})
-			if s, err := l.c.Now(within(t, 300*time.Millisecond)); err == nil || !s.IsZero() {
+			if s, err := l.c.Now(documenttest.Within(t, 300*time.Millisecond)); err == nil || !s.IsZero() {
 				t.Errorf("Now() = %+v, %v, want an error", s, err)
 			}
 			sound := httptest.NewServer(http.NotFoundHandler())
@@ -52,7 +53,7 @@ func TestAReplyWithoutATimeIsAnError(t *testing.T) {
 			defer sound.Close()
 			l = opened(t, Options{URI: "etcd://" + strings.TrimPrefix(poor.URL, "http://") + "," + strings.TrimPrefix(sound.URL, "http://")})
 			for range 2 {
-				if s, err := l.c.Now(within(t, 10*time.Second)); err != nil || "http://"+s.Server != sound.URL {
+				if s, err := l.c.Now(within(t)); err != nil || "http://"+s.Server != sound.URL {
 					t.Errorf("Now() = %+v, %v, want the time of the other endpoint", s, err)
 				}
 			}
@@ -73,7 +74,7 @@ func TestClocksThatAreApartAreFound(t *testing.T) {
 	t.Parallel()
 	for ahead, bounds := range map[time.Duration][2]time.Duration{0: {0, 0}, 3 * time.Second: {2 * time.Second, 3 * time.Second}, -700 * time.Millisecond: {time.Millisecond, 700 * time.Millisecond}} {
 		l := opened(t, Options{URI: "etcd://" + dated(t, 0) + "," + dated(t, ahead)})
-		got, err := l.c.apart(within(t, 20*time.Second))
+		got, err := l.c.apart(within(t))
 		if err != nil || got.Least < bounds[0] || got.Least > bounds[1] || got.Most < got.Least || got.Most < ahead.Abs() || len(got.silent) > 0 {
 			t.Errorf("apart() of clocks that are %v apart = %+v, %v, want %v", ahead, got, err, bounds)
 		}
@@ -99,7 +100,7 @@ func TestTheLocalTimeOfDayMovesNoClock(t *testing.T) {
 	t.Parallel()
 	l := opened(t, Options{URI: "etcd://" + dated(t, 0) + "," + dated(t, 0)})
 	l.c.clock = stepped{clock.New(), time.Now()}
-	got, err := l.c.apart(within(t, 20*time.Second))
+	got, err := l.c.apart(within(t))
 	if err != nil || got.Exceeds(l.c.skew) != "" || got.Most > time.Second {
 		t.Errorf("apart() while the time of day is set = %+v, %v, want clocks that agree", got, err)
 	}
@@ -111,7 +112,7 @@ func TestStampsAllowForMembersWhoseClocksAreApart(t *testing.T) {
 	first, second := dated(t, 0), dated(t, 3*time.Second)
 	for _, hosts := range []string{first + "," + second, second + "," + first} {
 		l := opened(t, Options{URI: "etcd://" + hosts})
-		s, err := l.c.Now(within(t, 20*time.Second))
+		s, err := l.c.Now(within(t))
 		if err != nil || s.Skew < 3*time.Second || s.Skew > 5*time.Second {
 			t.Errorf("Now() of members that are 3 s apart = %+v, %v, want a skew of some 3 s", s, err)
 		}
@@ -125,12 +126,12 @@ func TestStampsAllowForMembersWhoseClocksAreApart(t *testing.T) {
 	}))
 	l := opened(t, Options{URI: "etcd://" + first + "," + strings.TrimPrefix(gone.URL, "http://")})
 	for range 2 {
-		if s, err := l.c.Now(within(t, 20*time.Second)); err != nil || s.Skew < 3*time.Second {
+		if s, err := l.c.Now(within(t)); err != nil || s.Skew < 3*time.Second {
 			t.Errorf("Now() = %+v, %v, want a skew of some 3 s, also without the member", s, err)
 		}
 		gone.Close()
 		l.c.distances.at = time.Time{}
-		if err := l.c.compare(within(t, 20*time.Second)); err != nil {
+		if err := l.c.compare(within(t)); err != nil {
 			t.Fatal(err)
 		}
 		l.c.distances.looks.Wait()
@@ -139,7 +140,7 @@ func TestStampsAllowForMembersWhoseClocksAreApart(t *testing.T) {
 	for _, l := range []*Ledger{opened(t, Options{URI: "etcd://" + first}), opened(t, Options{URI: "etcd://" + first + "," + second})} {
 		l.c.readOnly = len(l.c.a.hosts) > 1
 		began := time.Now()
-		if s, err := l.c.Now(within(t, 20*time.Second)); err != nil || s.Skew != DefaultServerSkew || time.Since(began) > 900*time.Millisecond {
+		if s, err := l.c.Now(within(t)); err != nil || s.Skew != DefaultServerSkew || time.Since(began) > 900*time.Millisecond {
 			t.Errorf("Now() = %+v, %v after %v, want the skew that is assumed, at once", s, err, time.Since(began))
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
@@ -79,7 +78,7 @@ func TestWhatEtcdRefusesIsSurelyNotStored(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			l := opened(t, c.options(t))
-			ctx := within(t, 30*time.Second)
+			ctx := within(t)
 			for range 2 {
 				err := l.Append(ctx, storetest.Grant("job", 1))
 				if !errors.Is(err, store.ErrNotStored) || ctx.Err() != nil || c.is != nil && !errors.Is(err, c.is) || !strings.Contains(err.Error(), c.text) {
@@ -102,7 +101,7 @@ func TestARecordThatEtcdWouldDeleteIsRefused(t *testing.T) {
 	client := raw(t, server)
 	uri := fresh(server)
 	l := opened(t, Options{URI: uri})
-	ctx := within(t, 20*time.Second)
+	ctx := within(t)
 	if err := l.Append(ctx, storetest.Grant("job", 1)); err != nil {
 		t.Fatal(err)
 	}

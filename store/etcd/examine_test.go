@@ -5,7 +5,6 @@ import (
 	"net"
 	"strings"
 	"testing"
-	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -28,7 +27,7 @@ func TestASoundClusterIsFoundSoundAndUnchanged(t *testing.T) {
 	l := opened(t, Options{URI: uri, OneMember: true})
 	for _, records := range []int{0, 2} {
 		for seq := range records {
-			if err := l.Append(within(t, 20*time.Second), storetest.Grant("job", int64(seq+1))); err != nil {
+			if err := l.Append(within(t), storetest.Grant("job", int64(seq+1))); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -120,10 +119,10 @@ func TestRightsAreFoundOutWithoutStoring(t *testing.T) {
 	users := withUsers(t)
 	for user, want := range map[string]error{"worker": nil, "reader": store.ErrDenied} {
 		l := opened(t, Options{URI: users.URI() + "test", User: user, Password: canary})
-		if err := l.CheckRights(within(t, 20*time.Second)); !errors.Is(err, want) {
+		if err := l.CheckRights(within(t)); !errors.Is(err, want) {
 			t.Errorf("CheckRights() of %s = %v, want %v", user, err, want)
 		}
-		if types, err := l.WorkerTypes(within(t, 20*time.Second)); err != nil || len(types) > 0 {
+		if types, err := l.WorkerTypes(within(t)); err != nil || len(types) > 0 {
 			t.Errorf("after CheckRights() there are %v, %v", types, err)
 		}
 	}

@@ -44,7 +44,7 @@ func leader(t *testing.T, members []*etcdpeer.Server) *etcdpeer.Server {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s, err := c.Status(within(t, 10*time.Second), m.Addr())
+			s, err := c.Status(within(t), m.Addr())
 			_ = c.Close()
 			if err == nil && s.Leader == s.Header.MemberId {
 				return m

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/testutil/storetest"
@@ -27,20 +26,20 @@ func TestAPasswordMayRotate(t *testing.T) {
 	}})
 	for seq, next := range []string{"", "second-s3cret", "third-s3cret"} {
 		if next != "" {
-			if _, err := admin.UserChangePassword(within(t, time.Minute), "worker", next); err != nil {
+			if _, err := admin.UserChangePassword(within(t), "worker", next); err != nil {
 				t.Fatal(err)
 			}
 			password.Store(&next)
 		}
-		if err := l.Append(within(t, time.Minute), storetest.Grant("job", int64(seq+1))); err != nil {
+		if err := l.Append(within(t), storetest.Grant("job", int64(seq+1))); err != nil {
 			t.Errorf("Append() after %d changes of the password = %v", seq, err)
 		}
 	}
 	password.Store(nil)
-	if _, err := admin.UserChangePassword(within(t, time.Minute), "worker", "fourth-s3cret"); err != nil {
+	if _, err := admin.UserChangePassword(within(t), "worker", "fourth-s3cret"); err != nil {
 		t.Fatal(err)
 	}
-	if err := l.Append(within(t, time.Minute), storetest.Grant("job", 4)); !errors.Is(err, store.ErrNotStored) || !strings.Contains(err.Error(), "PasswordFunc: the vault is sealed") {
+	if err := l.Append(within(t), storetest.Grant("job", 4)); !errors.Is(err, store.ErrNotStored) || !strings.Contains(err.Error(), "PasswordFunc: the vault is sealed") {
 		t.Errorf("Append() without a password = %v, want that nothing is stored, and why", err)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/internal/documenttest"
@@ -31,7 +30,7 @@ func TestCertificatesAreRenewedOnDisk(t *testing.T) {
 		s.Kill()
 		s.Restart()
 	})
-	_, err := l.Now(within(t, 20*time.Second)) // by another protocol
+	_, err := l.Now(within(t)) // by another protocol
 	documenttest.Must(t, "Now()", err)
 	documenttest.GoesOn(t, l, func() { // What was whole last is used.
 		documenttest.Must(t, "Remove()", os.Remove(at[0]))
@@ -60,7 +59,7 @@ func TestAPasswordIsRenewedInItsFile(t *testing.T) {
 	write(canary)
 	l := opened(t, Options{URI: fresh(s.URI()) + "?user=worker&passwordFile=" + at})
 	change := func(password string) {
-		_, err := admin.UserChangePassword(within(t, time.Minute), "worker", password)
+		_, err := admin.UserChangePassword(within(t), "worker", password)
 		documenttest.Must(t, "UserChangePassword()", err)
 	}
 	documenttest.GoesOn(t, l, func() {
@@ -69,7 +68,7 @@ func TestAPasswordIsRenewedInItsFile(t *testing.T) {
 	})
 	documenttest.Must(t, "Remove()", os.Remove(at))
 	change("third-s3cret")
-	err := l.Append(within(t, time.Minute), storetest.Grant("job", 1))
+	err := l.Append(within(t), storetest.Grant("job", 1))
 	documenttest.Says(t, "Append() with the password of before", err, store.ErrNotStored, at+" can't be read now")
 	if strings.Contains(err.Error(), "s3cret") {
 		t.Errorf("Append() shows a password: %v", err)

@@ -30,7 +30,7 @@ func withUsers(t testing.TB, flags ...string) *etcdpeer.Server {
 			t.Fatal(err)
 		}
 	}
-	ctx := within(t, 20*time.Second)
+	ctx := within(t)
 	for user, permission := range map[string]clientv3.PermissionType{"root": -1, "worker": clientv3.PermissionType(clientv3.PermReadWrite), "reader": clientv3.PermissionType(clientv3.PermRead)} {
 		must(client.UserAdd(ctx, user, canary))
 		must(client.RoleAdd(ctx, user))
@@ -48,7 +48,7 @@ func TestOverTLSTheServersAndTheClientsAreChecked(t *testing.T) {
 	cert, key := documenttest.Certificate(t, "leases.example")
 	s := etcdpeer.Start(t, etcdpeer.Options{Cert: cert, Key: key, Flags: []string{"--client-cert-auth", "--trusted-ca-file", cert}})
 	l := opened(t, Options{URI: s.URI() + "test?ca=" + cert + "&cert=" + cert + "&key=" + key + "&oneMember=true"})
-	ctx := within(t, 20*time.Second)
+	ctx := within(t)
 	if err := l.Append(ctx, storetest.Grant("job", 1)); err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func TestOverTLSTheServersAndTheClientsAreChecked(t *testing.T) {
 
 	for _, uri := range []string{s.URI() + "test", s.URI() + "test?ca=" + cert} {
 		stranger := opened(t, Options{URI: uri})
-		ctx := within(t, 10*time.Second)
+		ctx := within(t)
 		if err := stranger.Append(ctx, storetest.Grant("job", 2)); err == nil || ctx.Err() != nil || !errors.Is(err, store.ErrNotStored) {
 			t.Errorf("Append() by %s = %v, want an error that says that nothing was stored, at once", uri, err)
 		}
@@ -80,8 +80,8 @@ func TestAServerMayHaveACertificateOfAnotherName(t *testing.T) {
 	uri := strings.Replace(s.URI(), "127.0.0.1", "localhost", 1) + "test?ca=" + cert
 	for seq, parameter := range []string{"", "&serverName=leases.example", "&serverName=127.0.0.1", "&serverName=other.example"} {
 		l, named := opened(t, Options{URI: uri + parameter}), seq == 1 || seq == 2
-		err := l.Append(within(t, 20*time.Second), storetest.Grant("job", int64(seq+1)))
-		_, asked := l.Now(within(t, 20*time.Second)) // by another protocol
+		err := l.Append(within(t), storetest.Grant("job", int64(seq+1)))
+		_, asked := l.Now(within(t)) // by another protocol
 		for what, err := range map[string]error{"Append()": err, "Now()": asked} {
 			if named != (err == nil) || !named && !strings.Contains(err.Error(), "certificate is valid for leases.example") {
 				t.Errorf("%s by localhost with %q = %v, want nil by a name that the certificate has: %v", what, parameter, err, named)
@@ -101,10 +101,10 @@ func TestATokenThatHasExpiredIsRenewed(t *testing.T) {
 	s := withUsers(t, "--auth-token-ttl=1")
 	l := opened(t, Options{URI: s.URI() + "test", User: "worker", Password: canary})
 	for seq := range int64(3) {
-		if err := l.Append(within(t, 10*time.Second), storetest.Grant("job", seq+1)); err != nil {
+		if err := l.Append(within(t), storetest.Grant("job", seq+1)); err != nil {
 			t.Fatalf("Append() = %v, want nil with a new token", err)
 		}
-		if got, _, err := l.Tail(within(t, 10*time.Second), "job", 10); err != nil || len(got) != int(seq)+1 {
+		if got, _, err := l.Tail(within(t), "job", 10); err != nil || len(got) != int(seq)+1 {
 			t.Fatalf("Tail() = %d records, %v", len(got), err)
 		}
 		time.Sleep(2500 * time.Millisecond)
@@ -120,7 +120,7 @@ func TestALearnerIsNoEndpointAlone(t *testing.T) {
 	} {
 		l := opened(t, Options{URI: uri})
 		for n := range int64(6) {
-			err := l.Append(within(t, 20*time.Second), storetest.Grant("job", n+1))
+			err := l.Append(within(t), storetest.Grant("job", n+1))
 			if want == "" && err != nil || want != "" && (!errors.Is(err, store.ErrRefused) || !errors.Is(err, store.ErrNotStored) || !strings.Contains(err.Error(), want)) {
 				t.Errorf("Append() by %s = %v, want %q", uri, err, want)
 			}
@@ -161,7 +161,7 @@ func withLearner(t testing.TB) (leader, learner *etcdpeer.Server) {
 	t.Helper()
 	addrs := ports(t, 2)
 	leader = etcdpeer.Start(t, etcdpeer.Options{Flags: peerFlags(0, addrs[:1], "new")})
-	if _, err := raw(t, leader.URI()).MemberAddAsLearner(within(t, 20*time.Second), []string{"http://" + addrs[1]}); err != nil {
+	if _, err := raw(t, leader.URI()).MemberAddAsLearner(within(t), []string{"http://" + addrs[1]}); err != nil {
 		t.Fatal(err)
 	}
 	return leader, etcdpeer.Start(t, etcdpeer.Options{Flags: peerFlags(1, addrs, "existing")})
@@ -196,7 +196,7 @@ func ofThree(t *testing.T) (members []*etcdpeer.Server, uri string) {
 // examined are the findings of an examination by their checks.
 func examined(t testing.TB, l *Ledger) map[string]store.Finding {
 	t.Helper()
-	found, err := l.Examine(within(t, 20*time.Second))
+	found, err := l.Examine(within(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -221,7 +221,7 @@ func TestAClusterSurvivesTheLossOfAMember(t *testing.T) {
 	write := func() {
 		t.Helper()
 		seq++
-		ctx := within(t, 60*time.Second)
+		ctx := within(t)
 		for {
 			op, cancel := context.WithTimeout(ctx, 2*time.Second)
 			err := l.Append(op, storetest.Grant("job", seq))
@@ -245,7 +245,7 @@ func TestAClusterSurvivesTheLossOfAMember(t *testing.T) {
 	for range 5 {
 		write()
 	}
-	if now, err := l.Now(within(t, 10*time.Second)); err != nil || now.Skew != DefaultServerSkew {
+	if now, err := l.Now(within(t)); err != nil || now.Skew != DefaultServerSkew {
 		t.Errorf("Now() with a member killed = %+v, %v", now, err)
 	}
 	if f := examined(t, l)[CheckMembers]; f.Level != store.LevelWarn || !strings.Contains(f.Text, members[0].Addr()) {
@@ -254,7 +254,7 @@ func TestAClusterSurvivesTheLossOfAMember(t *testing.T) {
 	members[0].Restart()
 	members[1].Pause()
 	began := time.Now()
-	if _, err := l.Now(within(t, 10*time.Second)); err != nil || time.Since(began) > 5*time.Second {
+	if _, err := l.Now(within(t)); err != nil || time.Since(began) > 5*time.Second {
 		t.Errorf("Now() with a member paused = %v after %v", err, time.Since(began))
 	}
 	for range 5 {
@@ -262,7 +262,7 @@ func TestAClusterSurvivesTheLossOfAMember(t *testing.T) {
 	}
 	members[1].Resume()
 	var got []store.Record
-	for ctx := within(t, 60*time.Second); ; {
+	for ctx := within(t); ; {
 		op, cancel := context.WithTimeout(ctx, 2*time.Second)
 		var err error
 		got, _, err = l.Tail(op, "job", 100)
@@ -275,7 +275,7 @@ func TestAClusterSurvivesTheLossOfAMember(t *testing.T) {
 		t.Errorf("Tail() = %d records, want all %d that were acknowledged", len(got), seq)
 	}
 	one := opened(t, Options{URI: uri + "?oneMember=true"})
-	if err := one.Append(within(t, 20*time.Second), storetest.Grant("job", seq+1)); !errors.Is(err, store.ErrRefused) || !errors.Is(err, store.ErrNotStored) || !strings.Contains(err.Error(), "3 members") {
+	if err := one.Append(within(t), storetest.Grant("job", seq+1)); !errors.Is(err, store.ErrRefused) || !errors.Is(err, store.ErrNotStored) || !strings.Contains(err.Error(), "3 members") {
 		t.Errorf("Append() with oneMember = %v, want that it is refused", err)
 	}
 	if f := examined(t, one)[store.CheckServerClocks]; f.Level != store.LevelFail {
@@ -288,7 +288,7 @@ func TestAClusterThatHasLostItsDataIsRefused(t *testing.T) {
 	s := etcdpeer.Start(t, etcdpeer.Options{})
 	l := opened(t, Options{URI: s.URI()})
 	for seq := range int64(5) {
-		if err := l.Append(within(t, 20*time.Second), storetest.Grant("job", seq+1)); err != nil {
+		if err := l.Append(within(t), storetest.Grant("job", seq+1)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -296,7 +296,7 @@ func TestAClusterThatHasLostItsDataIsRefused(t *testing.T) {
 	client := raw(t, s.URI())
 	var err error
 	for n := range 10 { // Also when there are more revisions than there were.
-		for ctx := within(t, 20*time.Second); ctx.Err() == nil; time.Sleep(50 * time.Millisecond) {
+		for ctx := within(t); ctx.Err() == nil; time.Sleep(50 * time.Millisecond) {
 			if _, _, err = l.Tail(ctx, "job", 1); !errors.Is(err, store.ErrNotStored) {
 				break // It is connected again.
 			}
@@ -306,7 +306,7 @@ func TestAClusterThatHasLostItsDataIsRefused(t *testing.T) {
 		}
 		put(t, client, "a", "b")
 	}
-	if err := opened(t, Options{URI: s.URI()}).Append(within(t, 20*time.Second), storetest.Grant("job", 1)); err != nil {
+	if err := opened(t, Options{URI: s.URI()}).Append(within(t), storetest.Grant("job", 1)); err != nil {
 		t.Errorf("Append() by a ledger that is opened anew = %v, want nil", err)
 	}
 }
@@ -318,7 +318,7 @@ func TestEndpointsOfTwoClustersAreRefused(t *testing.T) {
 	shared := etcdpeer.Shared(t)
 	l := opened(t, Options{URI: fresh(strings.TrimSuffix(shared, "/") + "," + other.Addr() + "/")})
 	for range 3 {
-		if err := l.Append(within(t, 20*time.Second), storetest.Grant("job", 1)); !errors.Is(err, store.ErrRefused) || !errors.Is(err, store.ErrNotStored) {
+		if err := l.Append(within(t), storetest.Grant("job", 1)); !errors.Is(err, store.ErrRefused) || !errors.Is(err, store.ErrNotStored) {
 			t.Errorf("Append() = %v, want that it is refused", err)
 		}
 	}
@@ -340,13 +340,13 @@ func TestListsRangeOverAsManySeqsAsAreWanted(t *testing.T) {
 	}
 	l := opened(t, Options{URI: fresh(etcdpeer.Shared(t))})
 	for _, seq := range []int64{1, 2, 3, 90, 91} { // A gap ends no list.
-		if err := l.Append(within(t, 20*time.Second), storetest.Grant("job", seq)); err != nil {
+		if err := l.Append(within(t), storetest.Grant("job", seq)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for range 2 { // Then the newest is known.
 		for limit, want := range map[int]int{1: 1, 2: 2, 3: 3, 9: 5} {
-			if got, _, err := l.Tail(within(t, 20*time.Second), "job", limit); err != nil || len(got) != want || got[0].Seq != 91 {
+			if got, _, err := l.Tail(within(t), "job", limit); err != nil || len(got) != want || got[0].Seq != 91 {
 				t.Errorf("Tail(%d) = %d records, %v, want %d from 91 on", limit, len(got), err, want)
 			}
 		}

@@ -10,8 +10,8 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 
+	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/store"
-	"github.com/slotlease/slotlease/store/internal/documenttest"
 	"github.com/slotlease/slotlease/store/storekit"
 	"github.com/slotlease/slotlease/testutil/etcdpeer"
 	"github.com/slotlease/slotlease/testutil/storetest"
@@ -63,8 +63,7 @@ func put(t testing.TB, client *clientv3.Client, key, value string, o ...clientv3
 	}
 }
 
-// within is the context of one operation.
-var within = documenttest.Within
+var within = suites.Deadline
 
 func TestALedgerKeepsTheContractOfAStore(t *testing.T) {
 	server := etcdpeer.Shared(t)

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/flowcontrol"
@@ -55,15 +54,15 @@ func TestAnApplicationsConfigurationMayRotateItsToken(t *testing.T) {
 	config := &rest.Config{Host: s.URL, BearerToken: "of-before", RateLimiter: flowcontrol.NewFakeNeverRateLimiter(), QPS: -1}
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return rotating{next, &sent} })
 	l := opened(t, Options{URI: "k8s:jobs", Config: config})
-	if err := l.Append(within(t, time.Minute), storetest.Grant("job", 1)); err != nil {
+	if err := l.Append(within(t), storetest.Grant("job", 1)); err != nil {
 		t.Errorf("Append() = %v", err)
 	}
 	known.Store(&second)
-	if err := l.Append(within(t, time.Minute), storetest.Grant("job", 2)); !errors.Is(err, store.ErrDenied) || !errors.Is(err, store.ErrNotStored) {
+	if err := l.Append(within(t), storetest.Grant("job", 2)); !errors.Is(err, store.ErrDenied) || !errors.Is(err, store.ErrNotStored) {
 		t.Errorf("Append() with the former token = %v, want ErrDenied, and that nothing was stored", err)
 	}
 	sent.Store(&second)
-	if err := l.Append(within(t, time.Minute), storetest.Grant("job", 2)); err != nil {
+	if err := l.Append(within(t), storetest.Grant("job", 2)); err != nil {
 		t.Errorf("Append() with the new token = %v", err)
 	}
 }

@@ -103,7 +103,7 @@ func TestRepliesHaveTheirMeaning(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			l := replying(t, c.reply)
-			err := l.Append(within(t, 20*time.Second), storetest.Grant("job", 1))
+			err := l.Append(within(t), storetest.Grant("job", 1))
 			if err == nil || errors.Is(err, store.ErrNotStored) != c.notStored || !strings.Contains(err.Error(), c.text) || strings.Contains(err.Error(), canary) {
 				t.Errorf("Append() = %v, want %q, not stored: %v", err, c.text, c.notStored)
 			}
@@ -130,7 +130,7 @@ func TestWhatWasNotSentIsSurelyNotStored(t *testing.T) {
 	_ = closed.Close()
 	for what, host := range map[string]string{"a certificate of another authority": stranger.URL, "a port where nothing listens": "http://" + closed.Addr().String()} {
 		l := opened(t, Options{URI: "k8s:jobs", Config: &rest.Config{Host: host}})
-		ctx := within(t, 20*time.Second)
+		ctx := within(t)
 		if err := l.Append(ctx, storetest.Grant("job", 1)); err == nil || ctx.Err() != nil || !errors.Is(err, store.ErrNotStored) {
 			t.Errorf("Append() with %s = %v, want an error that says that nothing was stored", what, err)
 		}
@@ -152,13 +152,13 @@ func TestTheTimeIsTheDateOfTheReply(t *testing.T) {
 		})
 	}
 	for uri, skew := range map[string]time.Duration{"k8s:jobs": DefaultServerSkew, "k8s:jobs?serverSkew=777ms": 777 * time.Millisecond} {
-		s, err := dated(uri, "Tue, 24 Nov 2026 12:31:47 GMT").Now(within(t, 20*time.Second))
+		s, err := dated(uri, "Tue, 24 Nov 2026 12:31:47 GMT").Now(within(t))
 		if want := time.Date(2026, 11, 24, 12, 31, 47, 0, time.UTC); err != nil || !s.Time.Equal(want) || s.Granularity != time.Second || s.MaxAge != 0 || s.Skew != skew {
 			t.Errorf("Now() of %s = %+v, %v, want %v and a skew of %v", uri, s, err, want, skew)
 		}
 	}
 	for _, date := range []string{"", "soon"} {
-		if s, err := dated("k8s:jobs", date).Now(within(t, 20*time.Second)); err == nil || !s.IsZero() {
+		if s, err := dated("k8s:jobs", date).Now(within(t)); err == nil || !s.IsZero() {
 			t.Errorf("Now() with the date %q = %+v, %v, want an error", date, s, err)
 		}
 	}
@@ -169,7 +169,7 @@ func TestAListThatIsntInTheOrderOfNamesIsRefused(t *testing.T) {
 	l := replying(t, func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = fmt.Fprint(w, `{"items":[{"metadata":{"name":"ledger-job.9007199254740990"}},{"metadata":{"name":"ledger-job.9007199254740989"}}]}`)
 	})
-	if _, _, err := l.Tail(within(t, 20*time.Second), "job", 2); !errors.Is(err, store.ErrRefused) {
+	if _, _, err := l.Tail(within(t), "job", 2); !errors.Is(err, store.ErrRefused) {
 		t.Errorf("Tail() = %v, want that it is refused", err)
 	}
 	found := examined(t, l)
@@ -198,7 +198,7 @@ func TestWorkerTypesThatEndOddlyAreLookedForMeanwhile(t *testing.T) {
 		// The label of this one is another than its name, so that no selector leaves it out.
 		_, _ = fmt.Fprintf(w, `{"items":[{"metadata":{"name":"ledger-%s.9007199254740990"}}]}`, map[bool]string{true: "job-m", false: "job"}[odd])
 	})
-	got, err := l.c.Folders(within(t, 10*time.Second), recordFolder)
+	got, err := l.c.Folders(within(t), recordFolder)
 	if slices.Sort(got); err != nil || !slices.Equal(got, []string{"job", "job-"}) {
 		t.Errorf("Folders() = %q, %v, want both, looked for at the same time", got, err)
 	}
@@ -219,7 +219,7 @@ func TestAWatchThatFailsSaysWhy(t *testing.T) {
 			}
 			_, _ = fmt.Fprint(w, `{"metadata":{"resourceVersion":"7"}}`)
 		})
-		if err := l.Watch(within(t, 20*time.Second), func(string) {}); err == nil || !strings.Contains(err.Error(), want) || errors.Is(err, errors.ErrUnsupported) {
+		if err := l.Watch(within(t), func(string) {}); err == nil || !strings.Contains(err.Error(), want) || errors.Is(err, errors.ErrUnsupported) {
 			t.Errorf("Watch() = %v, want %q", err, want)
 		}
 	}
@@ -228,7 +228,7 @@ func TestAWatchThatFailsSaysWhy(t *testing.T) {
 // examined are the findings of an examination by their checks.
 func examined(t testing.TB, l *Ledger) map[string]store.Finding {
 	t.Helper()
-	found, err := l.Examine(within(t, 20*time.Second))
+	found, err := l.Examine(within(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -255,7 +255,7 @@ func TestResourceVersionsThatFallNameAnotherHistory(t *testing.T) {
 	names := map[string]string{}
 	for _, c := range []struct{ version, like string }{{"700", "700"}, {"", "700"}, {"701", "700"}, {"odd", "700"}, {"300", "300"}, {"900", "300"}} {
 		version = c.version
-		_, s, err := l.Tail(within(t, 20*time.Second), "job", 1)
+		_, s, err := l.Tail(within(t), "job", 1)
 		if names[c.like] == "" {
 			names[c.like] = s.History
 		}
@@ -272,7 +272,7 @@ func TestResourceVersionsThatFallNameAnotherHistory(t *testing.T) {
 func TestTheCertificateOfAWebhookIsNotTheServers(t *testing.T) {
 	t.Parallel()
 	l := replying(t, status(500, "InternalError", `,"message":"Internal error occurred: failed calling webhook \"w\": tls: failed to verify certificate: x509: certificate has expired or is not yet valid"`))
-	err := l.Append(within(t, 20*time.Second), storetest.Grant("job", 1))
+	err := l.Append(within(t), storetest.Grant("job", 1))
 	if try := store.Remedy(err); !strings.Contains(try, "mend the webhook") {
 		t.Errorf("the remedy of %v is %q, want that the webhook is mended", err, try)
 	}

@@ -64,7 +64,7 @@ func TestAnOperationTakesTheRequestsThatAreDocumented(t *testing.T) {
 		return counts
 	})
 	l := opened(t, Options{URI: scheme + s.namespace, Config: config})
-	ctx := within(t, time.Minute)
+	ctx := within(t)
 	seq := int64(0)
 	add := func() error { seq++; return l.Append(ctx, storetest.Grant("job", seq)) }
 	for range 153 {

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"k8s.io/client-go/rest"
 
@@ -21,7 +20,7 @@ import (
 func add(t testing.TB, l store.Ledger, workerType string, first, last int64) {
 	t.Helper()
 	for seq := first; seq <= last; seq++ {
-		if err := l.Append(within(t, 30*time.Second), storetest.Grant(workerType, seq)); err != nil {
+		if err := l.Append(within(t), storetest.Grant(workerType, seq)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -34,12 +33,12 @@ func TestARecordCantBeChangedEvenByTheAdmin(t *testing.T) {
 	add(t, l, "job", 1, 1)
 	m := made(storekit.RecordName("job", 1), []byte("{}"))
 	for _, c := range []*cluster{s.admin, l.c} {
-		err := c.do(within(t, 20*time.Second), request{method: http.MethodPut, path: c.path(m.Metadata.Name), body: m}, nil)
+		err := c.do(within(t), request{method: http.MethodPut, path: c.path(m.Metadata.Name), body: m}, nil)
 		if e, ok := errors.AsType[*statusError](err); !ok || e.code != http.StatusUnprocessableEntity || !strings.Contains(e.message, "immutable") {
 			t.Errorf("an update of a record = %v, want that it is immutable", err)
 		}
 	}
-	if r, err := l.Get(within(t, 20*time.Second), "job", 1); err != nil || r != storetest.Grant("job", 1) {
+	if r, err := l.Get(within(t), "job", 1); err != nil || r != storetest.Grant("job", 1) {
 		t.Errorf("Get() = %+v, %v, want the record as it was", r, err)
 	}
 }
@@ -54,7 +53,7 @@ func TestListsOfManyPagesBeginWithTheNewest(t *testing.T) {
 	}
 	add(t, l, "b", 1, most)
 	for _, limit := range []int{1, 16, most - 1, most + 100} {
-		got, stamp, err := l.Tail(within(t, 30*time.Second), "b", limit)
+		got, stamp, err := l.Tail(within(t), "b", limit)
 		if err != nil || len(got) != min(limit, most) || stamp.IsZero() {
 			t.Fatalf("Tail(%d) = %d records, %v, %v", limit, len(got), stamp, err)
 		}
@@ -66,13 +65,13 @@ func TestListsOfManyPagesBeginWithTheNewest(t *testing.T) {
 	}
 	// As many pages as there are, by the server's own order, and with others in between.
 	seen := 0
-	if err := l.c.List(within(t, 30*time.Second), recordFolder, "", 0, func(storekit.Object) bool { seen++; return true }); err != nil || seen != most+9 {
+	if err := l.c.List(within(t), recordFolder, "", 0, func(storekit.Object) bool { seen++; return true }); err != nil || seen != most+9 {
 		t.Errorf("List() visits %d objects, %v, want %d", seen, err, most+9)
 	}
-	if types, err := l.WorkerTypes(within(t, 30*time.Second)); err != nil || !slices.Equal(types, []string{"C.d", "a", "b", "b_"}) {
+	if types, err := l.WorkerTypes(within(t)); err != nil || !slices.Equal(types, []string{"C.d", "a", "b", "b_"}) {
 		t.Errorf("WorkerTypes() = %q, %v", types, err)
 	}
-	if got, _, err := l.Tail(within(t, 30*time.Second), "b_", 5); err != nil || len(got) != 3 {
+	if got, _, err := l.Tail(within(t), "b_", 5); err != nil || len(got) != 3 {
 		t.Errorf("Tail(b_) = %d records, %v, want those of this type alone", len(got), err)
 	}
 }
@@ -88,7 +87,7 @@ func TestManyWorkerTypesAreFound(t *testing.T) {
 		add(t, l, name, 1, 1)
 		add(t, l, name+"-", 1, 1)
 	}
-	if got, err := l.WorkerTypes(within(t, 30*time.Second)); err != nil || !slices.Equal(got, want) {
+	if got, err := l.WorkerTypes(within(t)); err != nil || !slices.Equal(got, want) {
 		t.Errorf("WorkerTypes() = %d of %d, %v", len(got), len(want), err)
 	}
 }
@@ -106,7 +105,7 @@ func TestAQuotaRefusesWithoutDenying(t *testing.T) {
 	quota["status"] = map[string]any{"hard": hard, "used": map[string]string{"count/configmaps": "1"}}
 	s.send(t, http.MethodPut, at+"/few/status", quota)
 	var err error
-	for seq, ctx := int64(2), within(t, 20*time.Second); err == nil && ctx.Err() == nil; seq++ { // The server takes quotas in by a watch.
+	for seq, ctx := int64(2), within(t); err == nil && ctx.Err() == nil; seq++ { // The server takes quotas in by a watch.
 		err = l.Append(ctx, storetest.Grant("job", seq))
 	}
 	if !errors.Is(err, store.ErrNotStored) || errors.Is(err, store.ErrDenied) || !strings.Contains(err.Error(), "exceeded quota") {
@@ -129,7 +128,7 @@ func TestANamespaceThatIsBeingDeletedIsRefused(t *testing.T) {
 	s.send(t, http.MethodDelete, "/api/v1/namespaces/"+s.namespace, nil)
 	for name, l := range map[string]*Ledger{"worker": worker, "admin": admin} {
 		var err error
-		for seq, ctx := int64(2), within(t, 20*time.Second); (err == nil || errors.Is(err, store.ErrConflict)) && ctx.Err() == nil; seq++ {
+		for seq, ctx := int64(2), within(t); (err == nil || errors.Is(err, store.ErrConflict)) && ctx.Err() == nil; seq++ {
 			err = l.Append(ctx, storetest.Grant("job", seq))
 		}
 		if !errors.Is(err, store.ErrRefused) || !errors.Is(err, store.ErrNotStored) {
@@ -145,14 +144,14 @@ func TestAMissingNamespaceIsCreatedByInit(t *testing.T) {
 	t.Parallel()
 	kubeconfig := kubepeer.Shared(t)
 	l := opened(t, Options{URI: uri("not-there-yet", kubeconfig, "admin")})
-	if err := l.Append(within(t, 20*time.Second), storetest.Grant("job", 1)); !errors.Is(err, store.ErrMissing) || !errors.Is(err, store.ErrNotStored) {
+	if err := l.Append(within(t), storetest.Grant("job", 1)); !errors.Is(err, store.ErrMissing) || !errors.Is(err, store.ErrNotStored) {
 		t.Errorf("Append() = %v, want ErrMissing", err)
 	}
 	if f := examined(t, l)[store.CheckLedger]; f.Level != store.LevelFail || f.Remedy == "" {
 		t.Errorf("Examine() says %+v of it", f)
 	}
 	for range 2 {
-		if err := l.Init(within(t, 20*time.Second)); err != nil {
+		if err := l.Init(within(t)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -170,10 +169,10 @@ func TestARecordThatIsDeletedWithItsOwnerIsRefused(t *testing.T) {
 		"ownerReferences": []any{map[string]any{"apiVersion": "v1", "kind": "Pod", "name": "worker-0", "uid": "00000000-0000-0000-0000-000000000001"}},
 	}}
 	s.send(t, http.MethodPost, s.admin.path(""), m)
-	if _, _, err := l.Tail(within(t, 20*time.Second), "job", 1); !errors.Is(err, store.ErrRefused) || !strings.Contains(err.Error(), "worker-0") {
+	if _, _, err := l.Tail(within(t), "job", 1); !errors.Is(err, store.ErrRefused) || !strings.Contains(err.Error(), "worker-0") {
 		t.Errorf("Tail() = %v, want that it is refused", err)
 	}
-	if _, err := l.Get(within(t, 20*time.Second), "job", 1); !errors.Is(err, store.ErrRefused) {
+	if _, err := l.Get(within(t), "job", 1); !errors.Is(err, store.ErrRefused) {
 		t.Errorf("Get() = %v, want that it is refused", err)
 	}
 	if f := examined(t, l)[store.CheckExpiry]; f.Level != store.LevelFail || f.Remedy == "" {
@@ -201,7 +200,7 @@ func TestRightsAreFoundOutWithoutStoring(t *testing.T) {
 		"stranger": {store.ErrDenied, []store.Level{fail, ok, skip, skip, skip, skip, skip, skip, skip, skip, skip, skip}},
 	} {
 		l := s.open(t, user)
-		if err := l.CheckRights(within(t, 20*time.Second)); !errors.Is(err, c.rights) || err != nil && !strings.Contains(err.Error(), "configmaps") {
+		if err := l.CheckRights(within(t)); !errors.Is(err, c.rights) || err != nil && !strings.Contains(err.Error(), "configmaps") {
 			t.Errorf("CheckRights() of the %s = %v, want %v", user, err, c.rights)
 		}
 		found := examined(t, l)
@@ -218,11 +217,11 @@ func TestRightsAreFoundOutWithoutStoring(t *testing.T) {
 		}
 	}
 	n := 0
-	if err := s.admin.List(within(t, 20*time.Second), recordFolder, "", 0, func(storekit.Object) bool { n++; return true }); err != nil || n > 0 {
+	if err := s.admin.List(within(t), recordFolder, "", 0, func(storekit.Object) bool { n++; return true }); err != nil || n > 0 {
 		t.Errorf("there are %d records, %v, want none", n, err)
 	}
 	wrong := opened(t, Options{URI: "k8s:" + s.namespace, Config: &rest.Config{Host: s.admin.base, BearerToken: canary, TLSClientConfig: rest.TLSClientConfig{Insecure: true}}})
-	if err := wrong.Append(within(t, 20*time.Second), storetest.Grant("job", 1)); !errors.Is(err, store.ErrDenied) || !errors.Is(err, store.ErrNotStored) || strings.Contains(err.Error(), canary) {
+	if err := wrong.Append(within(t), storetest.Grant("job", 1)); !errors.Is(err, store.ErrDenied) || !errors.Is(err, store.ErrNotStored) || strings.Contains(err.Error(), canary) {
 		t.Errorf("Append() with a wrong token = %v, want ErrDenied", err)
 	}
 	if f := examined(t, wrong)[store.CheckTLS]; f.Level != store.LevelWarn {
@@ -233,7 +232,7 @@ func TestRightsAreFoundOutWithoutStoring(t *testing.T) {
 func TestAWatchWithoutItsRightIsOfNoUse(t *testing.T) {
 	t.Parallel()
 	s := fresh(t, kubepeer.Shared(t))
-	if err := s.open(t, "reader").Watch(within(t, 20*time.Second), func(string) {}); !errors.Is(err, errors.ErrUnsupported) || !errors.Is(err, store.ErrDenied) {
+	if err := s.open(t, "reader").Watch(within(t), func(string) {}); !errors.Is(err, errors.ErrUnsupported) || !errors.Is(err, store.ErrDenied) {
 		t.Errorf("Watch() = %v, want that it is unsupported", err)
 	}
 }

@@ -13,8 +13,8 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/store"
-	"github.com/slotlease/slotlease/store/internal/documenttest"
 	"github.com/slotlease/slotlease/store/storekit"
 	"github.com/slotlease/slotlease/testutil/kubepeer"
 	"github.com/slotlease/slotlease/testutil/storetest"
@@ -39,8 +39,7 @@ func opened(t testing.TB, o Options) *Ledger {
 	return l
 }
 
-// within is the context of one operation.
-var within = documenttest.Within
+var within = suites.Deadline
 
 // site is a namespace in which the users worker and reader have the roles of rbac.yaml.
 type site struct {
@@ -53,7 +52,7 @@ func fresh(t testing.TB, kubeconfig string) *site {
 	t.Helper()
 	s := &site{namespace: fmt.Sprintf("test-%d", namespaces.Add(1)), kubeconfig: kubeconfig}
 	s.admin = opened(t, Options{URI: uri(s.namespace, kubeconfig, "admin")}).c
-	if err := s.admin.createNamespace(within(t, 20*time.Second)); err != nil {
+	if err := s.admin.createNamespace(within(t)); err != nil {
 		t.Fatal(err)
 	}
 	s.apply(t)
@@ -96,7 +95,7 @@ func (s *site) apply(t testing.TB) {
 	// The API server takes in rights by a watch.
 	for _, user := range []string{"worker", "reader"} {
 		l := s.open(t, user)
-		for ctx := within(t, 20*time.Second); ; time.Sleep(10 * time.Millisecond) {
+		for ctx := within(t); ; time.Sleep(10 * time.Millisecond) {
 			_, err := l.c.Read(ctx, storekit.RecordName("job", 1))
 			if errors.Is(err, store.ErrNotFound) {
 				break
@@ -111,7 +110,7 @@ func (s *site) apply(t testing.TB) {
 // send sends a request as the admin.
 func (s *site) send(t testing.TB, method, path string, body any) {
 	t.Helper()
-	if err := s.admin.do(within(t, 20*time.Second), request{method: method, path: path, body: body}, nil); err != nil {
+	if err := s.admin.do(within(t), request{method: method, path: path, body: body}, nil); err != nil {
 		t.Fatalf("%s %s: %v", method, path, err)
 	}
 }
@@ -120,7 +119,7 @@ func (s *site) send(t testing.TB, method, path string, body any) {
 func (s *site) plant(t testing.TB, name, body string) {
 	t.Helper()
 	m := made(name, []byte(body))
-	ctx := within(t, 20*time.Second)
+	ctx := within(t)
 	_ = s.admin.do(ctx, request{method: http.MethodDelete, path: s.admin.path(m.Metadata.Name)}, nil)
 	err := s.admin.do(ctx, request{method: http.MethodPost, path: s.admin.path(""), body: m}, nil)
 	if e, ok := errors.AsType[*statusError](err); ok && e.code == http.StatusUnprocessableEntity {

@@ -9,6 +9,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
+	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/testutil/storetest"
 )
 
@@ -54,13 +55,11 @@ func TestServersThatTheDriverLeftAreFoundAgain(t *testing.T) {
 				t.Errorf("a server that isn't in the set got %v, want nothing", sent)
 			}
 			f.greet(elected(f.addr, c.back))
-			for began := time.Now(); ; mock.Add(anewAfter) {
-				if _, err := l.Now(within(t, time.Second)); err == nil {
-					break
-				} else if time.Since(began) > patience {
-					t.Fatalf("Now() = %v, want it to find the server again", err)
-				}
-			}
+			suites.Eventually(t, "Now() finds the server again", func() bool {
+				_, err := l.Now(within(t, time.Second))
+				mock.Add(anewAfter)
+				return err == nil
+			})
 		})
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/benbjohnson/clock"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/store"
 )
 
@@ -207,7 +208,7 @@ func TestOneWaitForAnotherPrimaryIsEnoughForAll(t *testing.T) {
 			ended <- err
 		}()
 	}
-	stood := time.After(patience)
+	stood := suites.Deadline(t).Done()
 	for n := 0; n < callers; {
 		select {
 		case err := <-ended:

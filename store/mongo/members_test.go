@@ -10,6 +10,7 @@ import (
 
 	"github.com/slotlease/slotlease/internal/skew"
 	"github.com/slotlease/slotlease/internal/suites"
+	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/internal/documenttest"
 )
 
@@ -93,18 +94,15 @@ func TestAMemberThatIsElectedIsMeasuredAnew(t *testing.T) {
 	s.off[1].Store(int64(3 * time.Second))
 	s.elect(1, s.addresses()...)
 	// The driver finds the new primary when the old one says that it is none.
-	deadline := time.Now().Add(patience)
-	for time.Now().Before(deadline) {
-		stamp, err := l.Now(within(t, time.Second)) // It would wait for the new primary by the mock clock.
-		if err == nil && stamp.Server == s.members[1].addr {
-			if stamp.Skew < 3*time.Second || stamp.Skew > 3*time.Second+slack {
-				t.Errorf("the first stamp of the new primary, 3s ahead, has skew %v", stamp.Skew)
-			}
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
+	var stamp store.Stamp
+	suites.Eventually(t, "a stamp of the new primary", func() bool {
+		var err error
+		stamp, err = l.Now(within(t, time.Second)) // It would wait for the new primary by the mock clock.
+		return err == nil && stamp.Server == s.members[1].addr
+	})
+	if stamp.Skew < 3*time.Second || stamp.Skew > 3*time.Second+slack {
+		t.Errorf("the first stamp of the new primary, 3s ahead, has skew %v", stamp.Skew)
 	}
-	t.Error("no stamp of the new primary")
 }
 
 func TestAMemberThatJoinsIsAskedBeforeTheNextStamp(t *testing.T) {

@@ -3,7 +3,9 @@ package mongo
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -12,6 +14,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
+	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/internal/documenttest"
 	"github.com/slotlease/slotlease/testutil/storetest"
@@ -86,22 +89,14 @@ func secondary(set, me string, hosts ...string) bson.D {
 
 // until asks for the time until the error says all of some words: the driver looks at the
 // servers in the background.
-func until(t *testing.T, l *Ledger, words ...string) error {
+func until(t *testing.T, l *Ledger, words ...string) (err error) {
 	t.Helper()
-	for began := time.Now(); ; {
-		_, err := l.Now(within(t, 300*time.Millisecond))
-		said := err != nil
-		for _, word := range words {
-			said = said && strings.Contains(err.Error(), word)
-		}
-		if said {
-			wantPlain(t, "Now()", err)
-			return err
-		}
-		if time.Since(began) > patience {
-			t.Fatalf("Now() = %v, want %q in it", err, words)
-		}
-	}
+	suites.Eventually(t, fmt.Sprintf("Now() says %q", words), func() bool {
+		_, err = l.Now(within(t, 300*time.Millisecond))
+		return err != nil && !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(err.Error(), word) })
+	})
+	wantPlain(t, "Now()", err)
+	return err
 }
 
 // The driver's own picture of servers that are of no use.

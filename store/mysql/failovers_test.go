@@ -4,9 +4,9 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/slotlease/slotlease/internal/failovers"
+	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/testutil/mysqlpeer"
 )
@@ -40,13 +40,7 @@ func TestFailovers(t *testing.T) {
 func applied(t *testing.T, s *mysqlpeer.Server) {
 	t.Helper()
 	execute(t, s.DSN(), "STOP SLAVE IO_THREAD")
-	for end := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
-		state := mysqlpeer.Exec(t, s.DSN(), "SHOW SLAVE STATUS")
-		if strings.Contains(state, "has read all relay log") {
-			return
-		}
-		if time.Now().After(end) {
-			t.Fatalf("the replica has not applied its relay log: %s", state)
-		}
-	}
+	suites.Eventually(t, "the replica has applied its relay log", func() bool {
+		return strings.Contains(mysqlpeer.Exec(t, s.DSN(), "SHOW SLAVE STATUS"), "has read all relay log")
+	})
 }

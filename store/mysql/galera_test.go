@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/internal/documenttest"
 	"github.com/slotlease/slotlease/store/internal/sqldb"
@@ -211,11 +212,10 @@ func TestACluster(t *testing.T) {
 		}
 		nodes[1].Resume()
 		nodes[2].Resume()
-		for end := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
-			if err = first.Append(documenttest.Within(t, brief), storetest.Grant("cut", 2)); err == nil || errors.Is(err, store.ErrConflict) || time.Now().After(end) {
-				break
-			}
-		}
+		suites.Eventually(t, "Append() when the cluster is whole", func() bool {
+			err = first.Append(documenttest.Within(t, brief), storetest.Grant("cut", 2))
+			return err == nil || errors.Is(err, store.ErrConflict)
+		})
 		must(t, "Append() when the cluster is whole", err)
 	})
 }

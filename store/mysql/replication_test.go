@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/internal/documenttest"
 	"github.com/slotlease/slotlease/store/internal/sqldb"
@@ -55,16 +56,7 @@ func (p pair) both() string { return p.uri(p.replica.Addr(), p.primary.Addr()) }
 // follows waits until the replica has a table.
 func (p pair) follows(t *testing.T, query, want string) {
 	t.Helper()
-	for end := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
-		var got string
-		err := past(t, p.replica.DSN()).QueryRowContext(t.Context(), query).Scan(&got)
-		if err == nil && got == want {
-			return
-		}
-		if time.Now().After(end) {
-			t.Fatalf("%s on the replica = %q, %v, want %q", query, got, err, want)
-		}
-	}
+	awaits(t, p.replica.DSN(), query, want)
 }
 
 func TestAReplicaIsRefusedAndTheServerThatTakesWritesFoundWhereverItIsNamed(t *testing.T) {
@@ -194,12 +186,10 @@ func TestARecordThatNoSemiSynchronousReplicaHasIsUnknownAndUnseen(t *testing.T) 
 		t.Errorf("Tail() beside a record that the replica lacks = %+v, %v, want the one before", got, err)
 	}
 	p.replica.Resume()
-	for end := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
-		if _, err = other.Get(within(t), "job", 2); err == nil || time.Now().After(end) {
-			break
-		}
-	}
-	must(t, "Get() when the replica is back", err)
+	suites.Eventually(t, "Get() when the replica is back", func() bool {
+		_, err := other.Get(within(t), "job", 2)
+		return err == nil
+	})
 }
 
 // A server whose replica doesn't answer keeps the sessions of appends whose callers have gone.
@@ -230,13 +220,7 @@ func TestNoMoreThanTwoAppendsWaitForAReplica(t *testing.T) {
 		t.Errorf("Get() beside appends that wait = %v, want the record", err)
 	}
 	p.replica.Resume()
-	var err error
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
-		if err = l.Append(within(t), storetest.Grant("job", 2)); err == nil {
-			break
-		}
-	}
-	must(t, "Append() when the replica is back", err)
+	suites.Eventually(t, "Append() when the replica is back", func() bool { return l.Append(within(t), storetest.Grant("job", 2)) == nil })
 	if _, err := l.Get(within(t), "job0", 1); err != nil {
 		t.Errorf("Get() of what waited = %v, want the record", err)
 	}
@@ -246,12 +230,7 @@ func TestNoMoreThanTwoAppendsWaitForAReplica(t *testing.T) {
 		_ = l.Append(documenttest.Within(t, brief), storetest.Grant("gone", int64(i+1)))
 	}
 	p.primary.Resume()
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
-		if err = l.Append(within(t), storetest.Grant("job", 3)); err == nil {
-			break
-		}
-	}
-	must(t, "Append() after a silence", err)
+	suites.Eventually(t, "Append() after a silence", func() bool { return l.Append(within(t), storetest.Grant("job", 3)) == nil })
 }
 
 // read_only doesn't bind administrators: what they store on a server that was replaced is lost.

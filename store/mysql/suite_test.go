@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/go-sql-driver/mysql"
 
@@ -24,13 +23,7 @@ import (
 
 var must = documenttest.Must
 
-// patience bounds operations that must succeed, on a machine that is busy.
-const patience = time.Minute
-
-func within(t testing.TB) context.Context {
-	t.Helper()
-	return documenttest.Within(t, patience)
-}
+var within = suites.Deadline
 
 // opened opens a ledger that is closed with the test.
 func opened(t testing.TB, o Options) *Ledger {
@@ -172,10 +165,9 @@ func harness(t testing.TB, dsn, table string, rounds int) storetest.Harness {
 // awaits waits until a query gives a value.
 func awaits(t *testing.T, dsn, query, want string) {
 	t.Helper()
-	got := ""
-	for end := time.Now().Add(patience); got != want; time.Sleep(10 * time.Millisecond) {
-		if err := past(t, dsn).QueryRowContext(t.Context(), query).Scan(&got); time.Now().After(end) {
-			t.Fatalf("%s = %q, %v, want %q", query, got, err, want)
-		}
-	}
+	suites.Eventually(t, query+" is "+want, func() bool {
+		got := ""
+		_ = past(t, dsn).QueryRowContext(t.Context(), query).Scan(&got)
+		return got == want
+	})
 }

@@ -18,7 +18,7 @@ import (
 // examined are the findings of an examination by their checks; of several the worst.
 func examined(t testing.TB, l *Ledger) map[string]store.Finding {
 	t.Helper()
-	found, err := l.Describe().Examine(within(t, 30*time.Second))
+	found, err := l.Describe().Examine(within(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,11 +68,11 @@ func TestABucketThatDropsRecordsIsRefused(t *testing.T) {
 		name := strings.TrimPrefix(uri, server)
 		c := jetstream.StreamConfig{Name: "KV_" + name, Subjects: []string{"$KV." + name + ".>"}, MaxMsgsPerSubject: 1, Discard: jetstream.DiscardNew}
 		change(&c)
-		if _, err := js.CreateStream(within(t, 20*time.Second), c); err != nil {
+		if _, err := js.CreateStream(within(t), c); err != nil {
 			t.Fatal(err)
 		}
 		l := opened(t, uri)
-		for what, err := range map[string]error{"Append()": l.Append(within(t, 20*time.Second), storetest.Grant("job", 1)), "Init()": l.Init(within(t, 20*time.Second))} {
+		for what, err := range map[string]error{"Append()": l.Append(within(t), storetest.Grant("job", 1)), "Init()": l.Init(within(t))} {
 			if !errors.Is(err, store.ErrRefused) || !strings.Contains(err.Error(), says) {
 				t.Errorf("%s in a bucket with %s = %v, want ErrRefused", what, says, err)
 			}
@@ -89,11 +89,11 @@ func TestWarningsNameMemoryAndSpace(t *testing.T) {
 	uri := fresh(server)
 	name := strings.TrimPrefix(uri, server)
 	js := raw(t, server)
-	kv, err := js.CreateKeyValue(within(t, 20*time.Second), jetstream.KeyValueConfig{Bucket: name, Storage: jetstream.MemoryStorage, MaxBytes: 5000})
+	kv, err := js.CreateKeyValue(within(t), jetstream.KeyValueConfig{Bucket: name, Storage: jetstream.MemoryStorage, MaxBytes: 5000})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := kv.Put(within(t, 20*time.Second), "other", make([]byte, 4300)); err != nil {
+	if _, err := kv.Put(within(t), "other", make([]byte, 4300)); err != nil {
 		t.Fatal(err)
 	}
 	l := opened(t, uri)
@@ -104,11 +104,11 @@ func TestWarningsNameMemoryAndSpace(t *testing.T) {
 	if f := found[CheckLimits]; f.Level != store.LevelWarn || !strings.Contains(f.Text, "bytes of 5000") {
 		t.Errorf("Examine() of a bucket that is full says %+v", f)
 	}
-	_ = l.Append(within(t, 20*time.Second), storetest.Grant("job", 1))
+	_ = l.Append(within(t), storetest.Grant("job", 1))
 	if w := l.Describe().Warning(); !strings.Contains(w, "in memory") {
 		t.Errorf("Warning() = %q, want that it is in memory", w)
 	}
-	if err := l.Append(within(t, 20*time.Second), storetest.Grant("job", 2)); err == nil || errors.Is(err, store.ErrConflict) || !strings.Contains(err.Error(), "maximum bytes") {
+	if err := l.Append(within(t), storetest.Grant("job", 2)); err == nil || errors.Is(err, store.ErrConflict) || !strings.Contains(err.Error(), "maximum bytes") {
 		t.Errorf("Append() to a bucket that is full = %v", err)
 	}
 }
@@ -128,16 +128,16 @@ func TestErrorsHaveTheirSentinels(t *testing.T) {
 		"to no bucket":            {as("worker", fresh(server)), store.ErrMissing},
 		"to a server that's gone": {"nats://127.0.0.1:1/x", store.ErrNotStored},
 	} {
-		ctx := within(t, 20*time.Second)
+		ctx := within(t)
 		err := opened(t, c.uri).Append(ctx, storetest.Grant("job", 1))
 		if !errors.Is(err, c.is) || !errors.Is(err, store.ErrNotStored) || ctx.Err() != nil || strings.Contains(fmt.Sprint(err), canary) {
 			t.Errorf("Append() %s = %v, want %v at once, and that nothing was stored", what, err, c.is)
 		}
 	}
-	if err := opened(t, as("reader", uri)).Describe().CheckRights(within(t, 20*time.Second)); !errors.Is(err, store.ErrDenied) {
+	if err := opened(t, as("reader", uri)).Describe().CheckRights(within(t)); !errors.Is(err, store.ErrDenied) {
 		t.Errorf("CheckRights() of a reader = %v, want ErrDenied", err)
 	}
-	if err := opened(t, as("worker", uri)).Describe().CheckRights(within(t, 20*time.Second)); err != nil {
+	if err := opened(t, as("worker", uri)).Describe().CheckRights(within(t)); err != nil {
 		t.Errorf("CheckRights() of a worker = %v", err)
 	}
 	found := examined(t, opened(t, as("reader", uri)))
@@ -156,7 +156,7 @@ func TestAClusterSurvivesTheLossOfAServer(t *testing.T) {
 	seq := int64(0)
 	persist := func(do func(context.Context) error) { // tries until it is done: servers elect a leader meanwhile
 		t.Helper()
-		ctx := within(t, time.Minute)
+		ctx := within(t)
 		for {
 			// A reply that a dead server owed never comes.
 			try, cancel := context.WithTimeout(ctx, 5*time.Second)
@@ -180,10 +180,10 @@ func TestAClusterSurvivesTheLossOfAServer(t *testing.T) {
 	if d := l.Durability(); !strings.Contains(d.Crash, "majority") || !strings.Contains(d.Power, "before they sync") {
 		t.Errorf("Durability() of three servers = %+v", d)
 	}
-	if now, err := l.Now(within(t, 20*time.Second)); err != nil || now.Skew != DefaultServerSkew || now.Server == "" || now.History == "" {
+	if now, err := l.Now(within(t)); err != nil || now.Skew != DefaultServerSkew || now.Server == "" || now.History == "" {
 		t.Errorf("Now() = %+v, %v", now, err)
 	}
-	if now, err := opened(t, uri+"?serverSkew=777ms").Now(within(t, 20*time.Second)); err != nil || now.Skew != 777*time.Millisecond {
+	if now, err := opened(t, uri+"?serverSkew=777ms").Now(within(t)); err != nil || now.Skew != 777*time.Millisecond {
 		t.Errorf("Now() with serverSkew = %+v, %v", now, err)
 	}
 	for _, s := range servers {

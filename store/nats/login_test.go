@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	natsio "github.com/nats-io/nats.go"
 
@@ -57,9 +56,9 @@ func TestOverTLSTheServersAreChecked(t *testing.T) {
 		uri := fresh(strings.Replace(c.at, "nats://", "nats://w%40x:"+canary+"%3A%2F%3F%25@", 1)) + c.parameters
 		l, err := Open(t.Context(), Options{URI: uri, Connect: c.connect})
 		documenttest.Must(t, "Open()", err)
-		defer func() { _ = l.Close(within(t, 20*time.Second)) }()
-		if err = l.Init(within(t, 20*time.Second)); err == nil {
-			err = l.Append(within(t, 20*time.Second), storetest.Grant("job", 1))
+		defer func() { _ = l.Close(within(t)) }()
+		if err = l.Init(within(t)); err == nil {
+			err = l.Append(within(t), storetest.Grant("job", 1))
 		}
 		if c.says == "" && err != nil || c.says != "" && (!errors.Is(err, store.ErrNotStored) || !strings.Contains(err.Error(), c.says)) {
 			t.Errorf("Append() %s = %v, want %q", what, err, c.says)
@@ -92,15 +91,15 @@ func TestAFileOfCredentialsLogsIn(t *testing.T) {
 		if c.creds != "" {
 			documenttest.Must(t, "WriteFile()", os.WriteFile(file, []byte(c.creds), 0o600))
 		}
-		documenttest.Means(t, "Append() with "+c.says, l.Append(within(t, 20*time.Second), storetest.Grant("job", 1)), c.is, true, c.says)
+		documenttest.Means(t, "Append() with "+c.says, l.Append(within(t), storetest.Grant("job", 1)), c.is, true, c.says)
 	}
 	documenttest.Must(t, "WriteFile()", os.WriteFile(file, worker, 0o600))
-	documenttest.Must(t, "Init()", l.Init(within(t, 20*time.Second)))
-	documenttest.Must(t, "Append()", l.Append(within(t, 20*time.Second), storetest.Grant("job", 1)))
+	documenttest.Must(t, "Init()", l.Init(within(t)))
+	documenttest.Must(t, "Append()", l.Append(within(t), storetest.Grant("job", 1)))
 	if f := examined(t, l)[CheckLimits]; f.Level != store.LevelOK {
 		t.Errorf("Examine() says %+v of the account", f)
 	}
-	err = opened(t, uri).Append(within(t, 20*time.Second), storetest.Grant("job", 2))
+	err = opened(t, uri).Append(within(t), storetest.Grant("job", 2))
 	documenttest.Means(t, "Append() without credentials", err, store.ErrDenied, true, "")
 }
 
@@ -113,8 +112,8 @@ func TestCertificatesThatAnOptionNamesAreRenewedOnDisk(t *testing.T) {
 	at := documenttest.Renewable(t, ca, client, clientKey)
 	l, err := Open(t.Context(), Options{URI: fresh(s.URI()), Connect: []natsio.Option{natsio.RootCAs(at[0]), natsio.ClientCert(at[1], at[2])}})
 	documenttest.Must(t, "Open()", err)
-	defer func() { _ = l.Close(within(t, 20*time.Second)) }()
-	documenttest.Must(t, "Init()", l.Init(within(t, 20*time.Second)))
+	defer func() { _ = l.Close(within(t)) }()
+	documenttest.Must(t, "Init()", l.Init(within(t)))
 	ca, key = documenttest.Certificate(t)
 	client, clientKey = documenttest.Certificate(t, "worker")
 	documenttest.GoesOn(t, l, func() {
@@ -143,8 +142,8 @@ func TestALoginIsRenewedInTheFileOfTheURI(t *testing.T) {
 	}
 	l, err := store.Open(t.Context(), write("first:"+canary), store.OpenOptions{File: at})
 	documenttest.Must(t, "Open()", err)
-	defer func() { _ = l.Close(within(t, 20*time.Second)) }()
-	documenttest.Must(t, "Init()", l.(*Ledger).Init(within(t, 20*time.Second)))
+	defer func() { _ = l.Close(within(t)) }()
+	documenttest.Must(t, "Init()", l.(*Ledger).Init(within(t)))
 	documenttest.GoesOn(t, l, func() {
 		write("second:another")
 		allow("second", "another")

@@ -18,6 +18,7 @@ import (
 	"github.com/slotlease/slotlease/internal/linear/workload"
 	"github.com/slotlease/slotlease/internal/parallel"
 	"github.com/slotlease/slotlease/internal/race"
+	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/internal/documenttest"
 	"github.com/slotlease/slotlease/store/storekit"
@@ -54,8 +55,7 @@ func as(user, uri string) string {
 	return strings.Replace(uri, "nats://", "nats://"+user+":"+canary+"@", 1)
 }
 
-// within is the context of one operation.
-var within = documenttest.Within
+var within = suites.Deadline
 
 func opened(t testing.TB, uri string) *Ledger {
 	t.Helper()
@@ -71,7 +71,7 @@ func opened(t testing.TB, uri string) *Ledger {
 func initialised(t testing.TB, uri string) *Ledger {
 	t.Helper()
 	l := opened(t, uri)
-	for ctx := within(t, time.Minute); ; time.Sleep(100 * time.Millisecond) { // A cluster that has just begun has no leader yet.
+	for ctx := within(t); ; time.Sleep(100 * time.Millisecond) { // A cluster that has just begun has no leader yet.
 		err := l.Init(ctx)
 		if err == nil {
 			return l
@@ -121,7 +121,7 @@ func suite(t *testing.T, server string, withUsers bool) {
 		js, names := raw(t, admin), opened(t, uri).b
 		plant := func(t testing.TB, name string, document []byte) {
 			t.Helper()
-			_, err := js.Publish(within(t, 20*time.Second), names.subject(name), document)
+			_, err := js.Publish(within(t), names.subject(name), document)
 			if strings.Contains(fmt.Sprint(err), "invalid subject") || errors.Is(err, jetstream.ErrNoStreamResponse) {
 				t.Skip("no key has such a name")
 			} else if err != nil {
@@ -173,7 +173,7 @@ func TestALedgerOutlivesItsServer(t *testing.T) {
 		t.Helper()
 		peer := natspeer.Start(t, "")
 		uri := fresh(peer.URI())
-		if err := initialised(t, uri).Close(within(t, 20*time.Second)); err != nil { // Its connection would count.
+		if err := initialised(t, uri).Close(within(t)); err != nil { // Its connection would count.
 			t.Fatal(err)
 		}
 		on := func(uri string) func(ctx context.Context) (store.Ledger, error) {
@@ -251,11 +251,11 @@ func TestCloseLeavesNoGoroutineBehind(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_ = l.Append(within(t, 20*time.Second), storetest.Grant("job", 1))
+		_ = l.Append(within(t), storetest.Grant("job", 1))
 		watched := make(chan error)
 		go func() { watched <- l.Watch(t.Context(), func(string) {}) }()
 		time.Sleep(50 * time.Millisecond)
-		if err := l.Close(within(t, 20*time.Second)); err != nil {
+		if err := l.Close(within(t)); err != nil {
 			t.Fatal(err)
 		}
 		if err := <-watched; !errors.Is(err, store.ErrClosed) {

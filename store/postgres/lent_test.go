@@ -76,11 +76,7 @@ func sessions(t *testing.T, p *pgxpool.Pool) string {
 // givenBack waits until the pool has noticed that nothing is lent: it destroys closed connections in the background.
 func givenBack(t *testing.T, p *pgxpool.Pool) {
 	t.Helper()
-	for end := time.Now().Add(patience); p.Stat().AcquiredConns() > 0; time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("%d connections aren't given back", p.Stat().AcquiredConns())
-		}
-	}
+	suites.Eventually(t, "all connections are given back", func() bool { return p.Stat().AcquiredConns() == 0 })
 }
 
 func TestTheApplicationsPoolStaysAsItIs(t *testing.T) {

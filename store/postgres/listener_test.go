@@ -67,7 +67,7 @@ func TestHintsTakeNoConnectionOfThePool(t *testing.T) {
 				if got != "job" {
 					t.Errorf("hint of %q, want job", got)
 				}
-			case <-time.After(patience):
+			case <-within(t).Done():
 				t.Error("no hint came")
 			}
 			awaits(t, uri, listening(l), 1) // for both watches
@@ -81,7 +81,7 @@ func TestHintsTakeNoConnectionOfThePool(t *testing.T) {
 				go func() { o.Pool.Close(); close(closed) }()
 				select {
 				case <-closed:
-				case <-time.After(patience):
+				case <-within(t).Done():
 					t.Error("the application's pool can't be closed beside a watch")
 				}
 			}

@@ -123,7 +123,7 @@ func TestConnectionsToAPoolerThatAreLostKeepOthersWaitingForSecondsAtMost(t *tes
 	}
 	l.widen()
 	l.widen()
-	tails(patience)
+	tails(time.Minute)
 	r.lost.Store(1 << 60)
 	tails(brief)
 	r.lost.Store(r.made.Load())

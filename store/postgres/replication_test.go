@@ -11,6 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/internal/documenttest"
 	"github.com/slotlease/slotlease/store/internal/sqldb"
@@ -48,12 +49,11 @@ func (p pair) both() string {
 // awaits waits until a query gives a number.
 func awaits(t *testing.T, uri, query string, want int) {
 	t.Helper()
-	got := -1
-	for end := time.Now().Add(patience); got != want; time.Sleep(10 * time.Millisecond) {
-		if err := past(t, uri).QueryRowContext(t.Context(), query).Scan(&got); time.Now().After(end) {
-			t.Fatalf("%s = %d, %v, want %d", query, got, err, want)
-		}
-	}
+	suites.Eventually(t, fmt.Sprintf("%s is %d", query, want), func() bool {
+		got := -1
+		_ = past(t, uri).QueryRowContext(t.Context(), query).Scan(&got)
+		return got == want
+	})
 }
 
 // waiting are the server's processes whose commits wait for a standby.

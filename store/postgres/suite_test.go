@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/store"
@@ -21,13 +20,7 @@ import (
 
 var must = documenttest.Must
 
-// patience bounds operations that must succeed, on a machine that is busy.
-const patience = time.Minute
-
-func within(t testing.TB) context.Context {
-	t.Helper()
-	return documenttest.Within(t, patience)
-}
+var within = suites.Deadline
 
 // opened opens a ledger that is closed with the test.
 func opened(t testing.TB, o Options) *Ledger {

@@ -25,7 +25,7 @@ func hints(t *testing.T, uri string, l *Ledger) <-chan string {
 			t.Errorf("Watch() = %v, want it to end with its context", err)
 		}
 	})
-	for end := time.Now().Add(patience); time.Now().Before(end); {
+	for ctx := within(t); ctx.Err() == nil; {
 		execute(t, uri, "NOTIFY "+l.channel()+", 'begin'")
 		select {
 		case <-told:
@@ -74,7 +74,7 @@ func TestHintsComeForWhatMayFreeALeaseAlone(t *testing.T) {
 			if got != want {
 				t.Errorf("hint of %q, want %q", got, want)
 			}
-		case <-time.After(patience):
+		case <-within(t).Done():
 			t.Fatalf("no hint of %q came", want)
 		}
 	}
@@ -129,7 +129,7 @@ func TestAWatchDoesNotOutliveItsConnectionInSilence(t *testing.T) {
 		if err == nil {
 			t.Error("Watch() = nil, want an error")
 		}
-	case <-time.After(5 * time.Second):
+	case <-within(t).Done():
 		t.Error("Watch() goes on without a connection")
 	}
 }

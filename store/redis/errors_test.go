@@ -9,10 +9,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/testutil/redispeer"
 	"github.com/slotlease/slotlease/testutil/storetest"
@@ -32,9 +32,7 @@ func do(t testing.TB, c *goredis.Client, args ...any) string {
 // appendTo is an append with a deadline.
 func appendTo(t testing.TB, l store.Ledger, seq int64) error {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	return l.Append(ctx, storetest.Grant("job", seq))
+	return l.Append(suites.Deadline(t), storetest.Grant("job", seq))
 }
 
 // wantRefusal demands that an error has a sentinel, or none but store.ErrNotStored if it is nil, says that nothing was
@@ -174,14 +172,7 @@ func TestWhatTheServerRefusesIsSurelyNotStored(t *testing.T) {
 }
 
 // await waits for something to happen on a server.
-func await(t testing.TB, what string, happened func() bool) {
-	t.Helper()
-	for end := time.Now().Add(time.Minute); !happened(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("waited in vain for %s", what)
-		}
-	}
-}
+var await = suites.Eventually
 
 // replied is an error as the driver gives it.
 type replied string

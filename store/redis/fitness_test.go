@@ -1,16 +1,15 @@
 package redis
 
 import (
-	"context"
 	"errors"
 	"os"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/testutil/redispeer"
 	"github.com/slotlease/slotlease/testutil/storetest"
@@ -33,9 +32,7 @@ func TestWhatWasNotLookedAtIsNotCalledSound(t *testing.T) {
 // examined is the findings of a ledger, by check.
 func examined(t testing.TB, l *Ledger) map[string][]store.Finding {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	defer cancel()
-	found, err := l.Examine(ctx)
+	found, err := l.Examine(suites.Deadline(t))
 	must(t, "Examine()", err)
 	by := map[string][]store.Finding{}
 	for _, f := range found {

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
@@ -36,11 +35,11 @@ func TestTheLedgersRequestsAreItsOwnByAClientToo(t *testing.T) {
 		Region: "eu-central-1", Credentials: credentials.NewStaticCredentialsProvider("id", "secret", ""), HTTPClient: net, Retryer: patient, RetryMaxAttempts: 10,
 	})
 	l := opened(t, Options{URI: "s3://bucket/jobs", Client: c})
-	err := objects{l}.Create(within(t, time.Minute), "jobs/a", []byte("{}"))
+	err := objects{l}.Create(within(t), "jobs/a", []byte("{}"))
 	if n := net.asked.Load(); n != 1 || err == nil || !strings.Contains(err.Error(), "the network is gone") {
 		t.Errorf("Create() = %v after %d requests, want the error after one", err, n)
 	}
-	if err := l.Append(within(t, time.Minute), storetest.Grant("job", 1)); err == nil || errors.Is(err, store.ErrConflict) {
+	if err := l.Append(within(t), storetest.Grant("job", 1)); err == nil || errors.Is(err, store.ErrConflict) {
 		t.Errorf("Append() = %v, want that the outcome is unknown", err)
 	}
 }
@@ -49,9 +48,9 @@ func TestCloseLeavesTheClientOpen(t *testing.T) {
 	t.Parallel()
 	c, bucket := past(s3peer.Shared(t)), newBucket()
 	l := ready(t, Options{URI: scheme + bucket + "/jobs", Client: c})
-	must(t, "Append()", l.Append(within(t, patience), storetest.Grant("job", 1)))
+	must(t, "Append()", l.Append(within(t), storetest.Grant("job", 1)))
 	must(t, "Close()", l.Close(t.Context()))
-	_, err := c.HeadBucket(within(t, patience), &s3.HeadBucketInput{Bucket: &bucket})
+	_, err := c.HeadBucket(within(t), &s3.HeadBucketInput{Bucket: &bucket})
 	must(t, "HeadBucket() by the client", err)
 }
 
@@ -102,18 +101,18 @@ func TestAKeyThatIsReplacedIsAskedForAgain(t *testing.T) {
 		ready(t, Options{URI: uriOf(endpoint, bucket)})
 		l := opened(t, options(p, bucket))
 		for range 2 {
-			if err := l.Append(within(t, patience), storetest.Grant("job", 1)); !errors.Is(err, store.ErrDenied) || !errors.Is(err, store.ErrNotStored) {
+			if err := l.Append(within(t), storetest.Grant("job", 1)); !errors.Is(err, store.ErrDenied) || !errors.Is(err, store.ErrNotStored) {
 				t.Errorf("by %s, Append() with the former key = %v, want ErrDenied, and that nothing was stored", name, err)
 			}
 		}
 		p.rotate(s3peer.Secret)
-		err := l.Append(within(t, patience), storetest.Grant("job", 1))
+		err := l.Append(within(t), storetest.Grant("job", 1))
 		if errors.Is(err, store.ErrDenied) { // A check in progress may have signed with the former key a moment ago.
-			err = l.Append(within(t, patience), storetest.Grant("job", 1))
+			err = l.Append(within(t), storetest.Grant("job", 1))
 		}
 		must(t, name+": Append() with the new key", err)
 		asked := p.asked.Load()
-		must(t, "Append()", l.Append(within(t, patience), storetest.Grant("job", 2)))
+		must(t, "Append()", l.Append(within(t), storetest.Grant("job", 2)))
 		if n := p.asked.Load(); name == "credentials" && n != asked {
 			t.Errorf("the key was asked for %d times although it is accepted, want %d", n, asked)
 		}

@@ -21,9 +21,9 @@ import (
 func TestALookAtTheTimeIsThrottledWithoutACode(t *testing.T) {
 	t.Parallel()
 	l, _ := hookedLedger(t, Options{}, nil)
-	must(t, "Init()", l.Init(within(t, patience)))
+	must(t, "Init()", l.Init(within(t)))
 	l.transport.(*hooked).Hook = func(*http.Request) *http.Response { return reply(503, "", "Retry-After", "3") }
-	_, err := l.Now(within(t, patience))
+	_, err := l.Now(within(t))
 	throttled, ok := errors.AsType[*store.ThrottledError](err)
 	if !ok || throttled.RetryAfter != 3*time.Second {
 		t.Errorf("Now() = %v, want it throttled for 3s", err)
@@ -34,17 +34,17 @@ func TestAnAppendIsTriedAgainWhileAnotherIsInProgress(t *testing.T) {
 	t.Parallel()
 	tries, most := 0, 2
 	l, _ := hookedLedger(t, Options{}, nil)
-	must(t, "Init()", l.Init(within(t, patience)))
+	must(t, "Init()", l.Init(within(t)))
 	l.transport.(*hooked).Hook = func(req *http.Request) *http.Response {
 		if tries++; conditional(req) && tries <= most {
 			return fault(409, "ConditionalRequestConflict")
 		}
 		return nil
 	}
-	must(t, "Append() after two conflicts of requests", l.Append(within(t, patience), storetest.Grant("job", 1)))
+	must(t, "Append() after two conflicts of requests", l.Append(within(t), storetest.Grant("job", 1)))
 	documenttest.Equal(t, "tries", tries, 3)
 	tries, most = 0, 100
-	err := l.Append(within(t, patience), storetest.Grant("job", 2))
+	err := l.Append(within(t), storetest.Grant("job", 2))
 	documenttest.Sentinel(t, "Append() while requests conflict", err, nil)
 	documenttest.Equal(t, "tries", tries, contended)
 	if errors.Is(err, store.ErrNotStored) {
@@ -61,24 +61,24 @@ func TestAReadIsTriedAgainWhileTheServiceFails(t *testing.T) {
 	t.Parallel()
 	tries, most := 0, 2
 	l, _ := hookedLedger(t, Options{}, nil)
-	must(t, "Init()", l.Init(within(t, patience)))
-	must(t, "Append()", l.Append(within(t, patience), storetest.Grant("job", 1)))
+	must(t, "Init()", l.Init(within(t)))
+	must(t, "Append()", l.Append(within(t), storetest.Grant("job", 1)))
 	l.transport.(*hooked).Hook = func(req *http.Request) *http.Response {
 		if tries++; tries <= most {
 			return fault(500, "InternalError")
 		}
 		return nil
 	}
-	records, _, err := l.Tail(within(t, patience), "job", 1)
+	records, _, err := l.Tail(within(t), "job", 1)
 	if must(t, "Tail() after two failures of the service", err); len(records) != 1 || tries != 4 {
 		t.Errorf("Tail() after two failures = %d records after %d requests, want one after 4: two that fail, a list and a read", len(records), tries)
 	}
 	tries, most = 0, 100
-	_, err = l.Get(within(t, patience), "job", 1)
+	_, err = l.Get(within(t), "job", 1)
 	documenttest.Says(t, "Get() while the service fails", err, nil, "500 InternalError")
 	documenttest.Equal(t, "tries", tries, asked)
 	tries = 0
-	err = l.Append(within(t, patience), storetest.Grant("job", 2))
+	err = l.Append(within(t), storetest.Grant("job", 2))
 	documenttest.Says(t, "Append() while the service fails", err, nil, "500 InternalError")
 	documenttest.Equal(t, "tries of an append", tries, 1)
 }
@@ -95,10 +95,10 @@ func TestInitIsTriedAgainWhileTheServiceFails(t *testing.T) {
 		return nil
 	}}
 	l := opened(t, Options{URI: uriOf(s3peer.Shared(t), newBucket()+"/jobs"), Transport: h})
-	must(t, "Init() of which each request fails at first", l.Init(within(t, patience)))
+	must(t, "Init() of which each request fails at first", l.Init(within(t)))
 	documenttest.Equal(t, "kinds of requests that failed: the bucket twice, its rules, its versions, the probe", len(failed), 5)
 	h.Hook = func(*http.Request) *http.Response { return fault(500, "InternalError") }
-	documenttest.Says(t, "Init() while the service fails", l.Init(within(t, patience)), nil, "500 InternalError")
+	documenttest.Says(t, "Init() while the service fails", l.Init(within(t)), nil, "500 InternalError")
 }
 
 // failing are credentials that can't be had.
@@ -112,7 +112,7 @@ func TestWithoutCredentialsNothingIsSent(t *testing.T) {
 	t.Parallel()
 	h := &hooked{}
 	l := opened(t, Options{URI: uriOf("http://127.0.0.1:1", "bucket/jobs"), Credentials: failing{}, Transport: h})
-	err := l.Append(within(t, patience), storetest.Grant("job", 1))
+	err := l.Append(within(t), storetest.Grant("job", 1))
 	documenttest.Sentinel(t, "Append()", err, store.ErrDenied)
 	documenttest.Says(t, "Append()", err, store.ErrNotStored, "no credentials: set AWS_ACCESS_KEY_ID", "the role is gone")
 	documenttest.Equal(t, "requests", h.Sent.Load(), 0)

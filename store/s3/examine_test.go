@@ -15,7 +15,7 @@ import (
 // examined is what an examination of a ledger finds. It must store nothing.
 func examined(t *testing.T, l *Ledger) []store.Finding {
 	t.Helper()
-	found, err := l.Examine(within(t, patience))
+	found, err := l.Examine(within(t))
 	must(t, "Examine()", err)
 	return found
 }
@@ -75,7 +75,7 @@ func TestAFaultOfABucketIsFoundAndHidesNoOther(t *testing.T) {
 			bucket := newBucket()
 			if !c.gone {
 				l := ready(t, Options{URI: uriOf(endpoint, bucket+"/jobs")})
-				must(t, "Append()", l.Append(within(t, patience), storetest.Grant("job", 1)))
+				must(t, "Append()", l.Append(within(t), storetest.Grant("job", 1)))
 				grant(t, client, bucket, "s3:GetObject", "s3:ListBucket")
 			}
 			before := contents(t, client, bucket)
@@ -95,7 +95,7 @@ func TestAFaultOfABucketIsFoundAndHidesNoOther(t *testing.T) {
 // contents are the names in a bucket, and when they were written.
 func contents(t *testing.T, client *s3.Client, bucket string) (text string) {
 	t.Helper()
-	page, err := client.ListObjectsV2(within(t, patience), &s3.ListObjectsV2Input{Bucket: &bucket})
+	page, err := client.ListObjectsV2(within(t), &s3.ListObjectsV2Input{Bucket: &bucket})
 	if err != nil {
 		return ""
 	}

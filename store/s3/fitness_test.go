@@ -52,14 +52,14 @@ func TestLifecycleRulesThatDeleteOrMoveRecordsAreRefused(t *testing.T) {
 				}
 				return nil
 			})
-			err := l.Append(within(t, patience), storetest.Grant("job", 1))
+			err := l.Append(within(t), storetest.Grant("job", 1))
 			if c.refused == "" {
 				must(t, "Append()", err)
 				return
 			}
 			documenttest.Sentinel(t, "Append()", err, store.ErrRefused)
 			documenttest.Says(t, "Append()", err, store.ErrNotStored, `the lifecycle rule "old" `+c.refused)
-			documenttest.Is(t, "Init()", l.Init(within(t, patience)), store.ErrRefused)
+			documenttest.Is(t, "Init()", l.Init(within(t)), store.ErrRefused)
 		})
 	}
 }
@@ -77,13 +77,13 @@ func TestRulesThatCannotBeReadAreAWarning(t *testing.T) {
 		answer = func() *http.Response {
 			return fault(map[string]int{"AccessDenied": 403, "NotImplemented": 501, "NoSuchLifecycleConfiguration": 404}[code], code)
 		}
-		must(t, "Init()", l.Init(within(t, patience)))
+		must(t, "Init()", l.Init(within(t)))
 		if got := l.Warning(); (got == "") != (want == "") || !strings.Contains(got, want) {
 			t.Errorf("Warning() after %s = %q, want %q", code, got, want)
 		}
 	}
 	answer = func() *http.Response { return fault(500, "InternalError") }
-	documenttest.Sentinel(t, "Init() with a service that fails", l.Init(within(t, patience)), nil)
+	documenttest.Sentinel(t, "Init() with a service that fails", l.Init(within(t)), nil)
 }
 
 func TestVersionsAreAWarningUnlessARuleDeletesThem(t *testing.T) {
@@ -91,7 +91,7 @@ func TestVersionsAreAWarningUnlessARuleDeletesThem(t *testing.T) {
 	endpoint := s3peer.Shared(t)
 	bucket := newBucket()
 	ready(t, Options{URI: uriOf(endpoint, bucket)})
-	_, err := past(endpoint).PutBucketVersioning(within(t, patience), &s3.PutBucketVersioningInput{
+	_, err := past(endpoint).PutBucketVersioning(within(t), &s3.PutBucketVersioningInput{
 		Bucket: &bucket, VersioningConfiguration: &types.VersioningConfiguration{Status: types.BucketVersioningStatusEnabled},
 	})
 	must(t, "PutBucketVersioning()", err)
@@ -103,25 +103,25 @@ func TestVersionsAreAWarningUnlessARuleDeletesThem(t *testing.T) {
 		return nil
 	}}
 	l := opened(t, Options{URI: uriOf(endpoint, bucket), Transport: h})
-	must(t, "Init()", l.Init(within(t, patience)))
+	must(t, "Init()", l.Init(within(t)))
 	if got := l.Warning(); !strings.Contains(got, "has versioning, which keeps each record that is trimmed") {
 		t.Errorf("Warning() = %q, want that of versioning", got)
 	}
 	// What was deleted isn't listed, and what is there keeps its key, as without versions.
 	for seq := int64(1); seq <= 3; seq++ {
-		must(t, "Append()", l.Append(within(t, patience), storetest.Grant("job", seq)))
+		must(t, "Append()", l.Append(within(t), storetest.Grant("job", seq)))
 	}
-	if n, err := l.Trim(within(t, patience), "job", 3); n != 2 || err != nil {
+	if n, err := l.Trim(within(t), "job", 3); n != 2 || err != nil {
 		t.Errorf("Trim() = %d, %v, want 2", n, err)
 	}
-	documenttest.Is(t, "Append() of a key that is there", l.Append(within(t, patience), storetest.Grant("job", 3)), store.ErrConflict)
-	if got, _, err := l.Tail(within(t, patience), "job", 9); err != nil || len(got) != 1 || got[0].Seq != 3 {
+	documenttest.Is(t, "Append() of a key that is there", l.Append(within(t), storetest.Grant("job", 3)), store.ErrConflict)
+	if got, _, err := l.Tail(within(t), "job", 9); err != nil || len(got) != 1 || got[0].Seq != 3 {
 		t.Errorf("Tail() after a trim = %+v, %v, want record 3 alone", got, err)
 	}
 	rules = func() *http.Response {
 		return reply(200, rule(enabled+`<Filter></Filter><NoncurrentVersionExpiration><NoncurrentDays>1</NoncurrentDays></NoncurrentVersionExpiration>`))
 	}
-	must(t, "Init()", l.Init(within(t, patience)))
+	must(t, "Init()", l.Init(within(t)))
 	documenttest.Equal(t, "Warning()", l.Warning(), "")
 }
 
@@ -133,7 +133,7 @@ func TestAServiceThatDoesNotKnowIfNoneMatchIsRefused(t *testing.T) {
 		}
 		return fault(501, "NotImplemented")
 	})
-	err := l.Append(within(t, patience), storetest.Grant("job", 1))
+	err := l.Append(within(t), storetest.Grant("job", 1))
 	documenttest.Says(t, "Append()", err, store.ErrRefused, "doesn't know If-None-Match")
 	documenttest.Is(t, "Append()", err, store.ErrNotStored)
 }

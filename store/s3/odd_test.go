@@ -14,7 +14,7 @@ import (
 func TestARefusalAfterATryOfUnknownOutcomeLeavesItUnknown(t *testing.T) {
 	t.Parallel()
 	l, h := hookedLedger(t, Options{}, nil)
-	must(t, "Init()", l.Init(within(t, patience)))
+	must(t, "Init()", l.Init(within(t)))
 	var tries atomic.Int64
 	h.Hook = func(req *http.Request) *http.Response {
 		if !conditional(req) {
@@ -25,7 +25,7 @@ func TestARefusalAfterATryOfUnknownOutcomeLeavesItUnknown(t *testing.T) {
 		}
 		return fault(403, "AccessDenied")
 	}
-	err := l.Append(within(t, patience), storetest.Grant("job", 1))
+	err := l.Append(within(t), storetest.Grant("job", 1))
 	if tries.Load() < 2 || err == nil || errors.Is(err, store.ErrNotStored) {
 		t.Errorf("Append() after 409 and then 403 = %v, want an outcome that is unknown", err)
 	}

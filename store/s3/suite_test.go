@@ -10,12 +10,12 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
+	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/internal/documenttest"
 	"github.com/slotlease/slotlease/store/storekit"
@@ -23,11 +23,8 @@ import (
 	"github.com/slotlease/slotlease/testutil/storetest"
 )
 
-// patience bounds operations that must succeed, on a machine that is busy.
-const patience = time.Minute
-
 var (
-	within = documenttest.Within
+	within = suites.Deadline
 	must   = documenttest.Must
 )
 
@@ -83,7 +80,7 @@ var turns atomic.Int64
 func ready(t testing.TB, o Options) *Ledger {
 	t.Helper()
 	l := opened(t, o)
-	must(t, "Init()", l.Init(within(t, patience)))
+	must(t, "Init()", l.Init(within(t)))
 	return l
 }
 
@@ -92,7 +89,7 @@ func grant(t testing.TB, client *s3.Client, bucket string, actions ...string) {
 	t.Helper()
 	policy := fmt.Sprintf(`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"AWS":[%q]},"Action":["%s"],"Resource":["arn:aws:s3:::%s","arn:aws:s3:::%[3]s/*"]}]}`,
 		s3peer.Reader, strings.Join(actions, `","`), bucket)
-	_, err := client.PutBucketPolicy(within(t, patience), &s3.PutBucketPolicyInput{Bucket: &bucket, Policy: &policy})
+	_, err := client.PutBucketPolicy(within(t), &s3.PutBucketPolicyInput{Bucket: &bucket, Policy: &policy})
 	must(t, "PutBucketPolicy()", err)
 }
 
@@ -113,8 +110,8 @@ func TestConformance(t *testing.T) {
 		bucket := newBucket()
 		put := func(t testing.TB, name string, body []byte) {
 			t.Helper()
-			_, _ = client.CreateBucket(within(t, patience), &s3.CreateBucketInput{Bucket: &bucket})
-			_, err := client.PutObject(within(t, patience), &s3.PutObjectInput{Bucket: &bucket, Key: aws.String("jobs/" + name), Body: bytes.NewReader(body)})
+			_, _ = client.CreateBucket(within(t), &s3.CreateBucketInput{Bucket: &bucket})
+			_, err := client.PutObject(within(t), &s3.PutObjectInput{Bucket: &bucket, Key: aws.String("jobs/" + name), Body: bytes.NewReader(body)})
 			must(t, "plant "+name, err)
 		}
 		return storetest.Harness{

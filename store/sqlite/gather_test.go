@@ -7,8 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
+	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/testutil/storetest"
 )
@@ -50,17 +50,12 @@ func gathering(t *testing.T, l *Ledger, records []store.Record, of func(i int) c
 			all <- outcome{i, l.Append(of(i), r)}
 		}()
 	}
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Microsecond) {
+	suites.Eventually(t, fmt.Sprintf("%d appends wait", len(records)), func() bool {
 		l.appends.mu.Lock()
-		n := len(l.appends.waiting)
-		l.appends.mu.Unlock()
-		if n == len(records) {
-			return all
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("%d appends wait, want %d", n, len(records))
-		}
-	}
+		defer l.appends.mu.Unlock()
+		return len(l.appends.waiting) == len(records)
+	})
+	return all
 }
 
 // outcomes are those of so many appends, in their order.

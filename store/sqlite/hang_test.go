@@ -62,7 +62,7 @@ func in(t *testing.T, what string, act func() error) error {
 	select {
 	case err := <-done:
 		return err
-	case <-time.After(10 * time.Second):
+	case <-suites.Deadline(t).Done():
 		t.Fatalf("%s doesn't return while the disk hangs", what)
 		return nil
 	}
@@ -140,12 +140,8 @@ func TestCloseEndsWithItsContextAndFinishesInTheBackground(t *testing.T) {
 	release()
 	wantErr(t, "Init() under way when the ledger was closed", <-first, nil)
 	// The log goes with the last handle.
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
-		if _, err := os.Stat(path + "-wal"); errors.Is(err, os.ErrNotExist) {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("the file is still open long after the disk came back")
-		}
-	}
+	suites.Eventually(t, "the file is closed after the disk came back", func() bool {
+		_, err := os.Stat(path + "-wal")
+		return errors.Is(err, os.ErrNotExist)
+	})
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/benbjohnson/clock"
 
+	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/internal/documenttest"
 	"github.com/slotlease/slotlease/testutil/storetest"
@@ -32,11 +33,7 @@ func tails(t *testing.T, l *Ledger, asked []question, of func(i int) context.Con
 			a.records, a.stamp, a.err = l.Tail(of(i), q.workerType, q.limit)
 		})
 	}
-	for deadline := time.Now().Add(time.Minute); l.tails.Waiting() < len(asked)-1; time.Sleep(100 * time.Microsecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("%d tails wait, want %d", l.tails.Waiting(), len(asked)-1)
-		}
-	}
+	suites.Eventually(t, fmt.Sprintf("%d tails wait", len(asked)-1), func() bool { return l.tails.Waiting() >= len(asked)-1 })
 	meanwhile()
 	must(t, "Close()", conn.Close())
 	all.Wait()

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/internal/documenttest"
 	"github.com/slotlease/slotlease/testutil/storetest"
@@ -136,7 +137,7 @@ func TestAWatchEndsWhenItsDirectoryIsRenamed(t *testing.T) {
 		if !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("Watch() = %v, want that the directory is gone", err)
 		}
-	case <-time.After(10 * time.Second):
+	case <-suites.Deadline(t).Done():
 		t.Error("Watch goes on in a directory that has another name")
 	}
 }

@@ -14,17 +14,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/testutil/internal/peer/peertest"
 )
 
 func TestMain(m *testing.M) { peertest.Main(m, shared) }
 
-func within(t *testing.T, d time.Duration) context.Context {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), d)
-	t.Cleanup(cancel)
-	return ctx
-}
+var within = suites.Deadline
 
 // try does one request to a peer, with the headers given in pairs.
 func try(ctx context.Context, addr, method, path, body string, headers ...string) (status int, reply string, header http.Header, err error) {
@@ -47,7 +43,7 @@ func try(ctx context.Context, addr, method, path, body string, headers ...string
 // want does a request that must give a status, and returns the body.
 func want(t *testing.T, addr string, status int, method, path, body string, headers ...string) string {
 	t.Helper()
-	got, reply, _, err := try(within(t, time.Minute), addr, method, path, body, headers...)
+	got, reply, _, err := try(within(t), addr, method, path, body, headers...)
 	if err != nil || got != status {
 		t.Fatalf("%s %s = %d %.300s, %v, want %d", method, path, got, reply, err, status)
 	}
@@ -128,7 +124,7 @@ func TestClockIsOffByTheOffset(t *testing.T) {
 			populate(t, s.Addr())
 			for range 2 {
 				sent := time.Now()
-				_, _, header, err := try(within(t, time.Minute), s.Addr(), "GET", "/", "")
+				_, _, header, err := try(within(t), s.Addr(), "GET", "/", "")
 				received := time.Now()
 				at, dateErr := http.ParseTime(header.Get("Date"))
 				// The header is truncated, and may have been made a second before.
@@ -175,13 +171,13 @@ func TestPeerIsAsDocumented(t *testing.T) {
 		{"an absent item gives 404", func() { want(t, s.Addr(), 404, "GET", docs+"/job:9", "", partition, `["job"]`) }},
 		{"an item of another partition gives 404", func() { want(t, s.Addr(), 404, "GET", docs+"/job:1", "", partition, `["other"]`) }},
 		{"an absent item of a container has no substatus", func() {
-			if _, _, header, err := try(within(t, time.Minute), s.Addr(), "GET", docs+"/job:9", "", partition, `["job"]`); err != nil || header.Get("x-ms-substatus") != "" {
+			if _, _, header, err := try(within(t), s.Addr(), "GET", docs+"/job:9", "", partition, `["job"]`); err != nil || header.Get("x-ms-substatus") != "" {
 				t.Errorf("substatus = %q, %v, want none", header.Get("x-ms-substatus"), err)
 			}
 		}},
 		{"an item of a missing container gives 404, substatus 1003", func() {
 			for _, r := range [][3]string{{"GET", "/a", ""}, {"POST", "", item("a")}, {"DELETE", "/a", ""}} {
-				status, _, header, err := try(within(t, time.Minute), s.Addr(), r[0], "/dbs/d/colls/x/docs"+r[1], r[2], partition, `["job"]`)
+				status, _, header, err := try(within(t), s.Addr(), r[0], "/dbs/d/colls/x/docs"+r[1], r[2], partition, `["job"]`)
 				if err != nil || status != 404 || header.Get("x-ms-substatus") != "1003" {
 					t.Errorf("%s = %d, substatus %q, %v, want 404, 1003", r[0], status, header.Get("x-ms-substatus"), err)
 				}

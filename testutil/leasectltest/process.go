@@ -12,13 +12,12 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/slotlease/slotlease/internal/suites"
 )
 
 // asLeasectl in the environment makes the test binary leasectl.
 const asLeasectl = "LEASECTL_TEST_MAIN"
-
-// patience bounds each wait for a program.
-const patience = 2 * time.Minute
 
 // Main runs the tests, or the program's main if the test binary was started as leasectl, by [Run] or by leasectl itself as
 // the guard of a command. TestMain calls it.
@@ -46,9 +45,7 @@ type Output struct {
 // Leasectl runs leasectl with variables in its environment, without a store unless they name one, until it ends.
 func Leasectl(t testing.TB, env []string, args ...string) Output {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	c := command(ctx, t, env, args)
+	c := command(suites.Deadline(t), t, env, args)
 	var stdout, stderr bytes.Buffer
 	c.Stdout, c.Stderr = &stdout, &stderr
 	err := c.Run()
@@ -128,7 +125,7 @@ func (p *Process) End() {
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		p.t.Error(err)
 	}
-	Eventually(p.t, "the end of leasectl", func() bool {
+	suites.Eventually(p.t, "the end of leasectl", func() bool {
 		select {
 		case <-p.done:
 			return true
@@ -138,15 +135,5 @@ func (p *Process) End() {
 	})
 	if code := p.cmd.ProcessState.ExitCode(); code != 0 {
 		p.t.Errorf("leasectl %q ended with code %d, want 0", p.cmd.Args[1:], code)
-	}
-}
-
-// Eventually waits until something is so.
-func Eventually(t testing.TB, what string, is func() bool) {
-	t.Helper()
-	for limit := time.Now().Add(patience); !is(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(limit) {
-			t.Fatalf("%s: not within %v", what, patience)
-		}
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/slotlease/slotlease/internal/suites"
 )
 
 // Harness is a leasectl with a further store.
@@ -147,7 +149,7 @@ func takeover(t *testing.T, h Harness) {
 		all[name] = h.worker(t, env, name, "--priority", fmt.Sprint(n), "--failover-within", h.Failover.String())
 	}
 	holder := ""
-	Eventually(t, "a holder", func() bool {
+	suites.Eventually(t, "a holder", func() bool {
 		for name, p := range all {
 			if holder == "" && p.Began() {
 				holder = name
@@ -163,7 +165,7 @@ func takeover(t *testing.T, h Harness) {
 	h.hides(t, all[holder].Output())
 	delete(all, holder)
 	next := ""
-	Eventually(t, "another holder", func() bool {
+	suites.Eventually(t, "another holder", func() bool {
 		for name, p := range all {
 			if next == "" && p.Began() {
 				next = name
@@ -186,10 +188,10 @@ func move(t *testing.T, h Harness) {
 	uri, env := h.Fresh(t)
 	from := "sqlite:" + filepath.Join(t.TempDir(), "leases.db")
 	old := h.worker(t, nil, "old", "--store", from)
-	Eventually(t, "the old holder", func() bool { return old.Began() })
+	suites.Eventually(t, "the old holder", func() bool { return old.Began() })
 	h.do(t, env, 0, "moved t from sqlite:", "copy", "--store", from, "--to", uri, "--worker-type", "t", "--yes", "--timeout", "100s")
 	fresh := h.worker(t, env, "new", "--store", uri)
-	Eventually(t, "the new holder", func() bool { return fresh.Began() })
+	suites.Eventually(t, "the new holder", func() bool { return fresh.Began() })
 	old.End()
 	fresh.End()
 	h.do(t, env, 0, "t: sound", "verify", "--store", uri)

@@ -4,12 +4,12 @@ import (
 	"context"
 	"strings"
 	"testing"
-	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
+	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/testutil/internal/peer/peertest"
 )
 
@@ -29,21 +29,16 @@ func dial(t *testing.T, uri string) *mongo.Collection {
 	return client.Database("mongopeer").Collection(strings.ReplaceAll(t.Name(), "/", "-"))
 }
 
-func within(t *testing.T, d time.Duration) context.Context {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), d)
-	t.Cleanup(cancel)
-	return ctx
-}
+var within = suites.Deadline
 
 func TestRestartKeepsPortAndData(t *testing.T) {
 	s := Start(t)
 	c := dial(t, s.URI())
-	if _, err := c.InsertOne(within(t, time.Minute), bson.D{{Key: "_id", Value: "a"}}); err != nil {
+	if _, err := c.InsertOne(within(t), bson.D{{Key: "_id", Value: "a"}}); err != nil {
 		t.Fatalf("insert = %v, want nil", err)
 	}
 	peertest.RestartsAtItsAddress(t, s.Server)
-	if n, err := c.CountDocuments(within(t, time.Minute), bson.D{}); err != nil || n != 1 {
+	if n, err := c.CountDocuments(within(t), bson.D{}); err != nil || n != 1 {
 		t.Errorf("documents after Restart = %d, %v, want 1", n, err)
 	}
 }
@@ -57,7 +52,7 @@ func TestPausedPeerIsSilentUntilResumed(t *testing.T) {
 func TestSharedPeerIsStartedOnce(t *testing.T) {
 	t.Setenv("MONGODB_URI", "")
 	first := peertest.IsShared(t, URI)
-	if err := dial(t, first).Database().Client().Ping(within(t, time.Minute), nil); err != nil {
+	if err := dial(t, first).Database().Client().Ping(within(t), nil); err != nil {
 		t.Errorf("ping = %v, want nil", err)
 	}
 }

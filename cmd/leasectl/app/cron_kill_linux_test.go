@@ -64,8 +64,8 @@ func TestJobsOfMachinesThatAreKilled(t *testing.T) {
 		}
 		return all
 	}
-	for ; len(lost()) > 0; time.Sleep(100 * time.Millisecond) {
-		if suites.Left(t) <= 0 {
+	for ctx := suites.Deadline(t); len(lost()) > 0; time.Sleep(100 * time.Millisecond) {
+		if ctx.Err() != nil {
 			t.Fatalf("not done: %s", strings.Join(lost(), "\n"))
 		}
 	}

@@ -13,7 +13,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/testutil/procs"
@@ -298,7 +297,7 @@ func TestAJobThatCanNotBeKilledHarmsNoOther(t *testing.T) {
 	p.signal(syscall.SIGTERM)
 	select {
 	case <-p.done: // What survives has the output open, so that it doesn't end.
-	case <-time.After(suites.Left(t)):
+	case <-suites.Deadline(t).Done():
 		t.Fatal("leasectl doesn't end")
 	}
 	if code := p.cmd.ProcessState.ExitCode(); code != exit.Survivors {

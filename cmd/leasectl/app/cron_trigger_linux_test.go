@@ -71,8 +71,8 @@ func TestEachTriggerHasItsRunAndTheScheduleItsOwn(t *testing.T) {
 		}
 		return all
 	}
-	for ; len(lacks()) > 0; time.Sleep(100 * time.Millisecond) {
-		if suites.Left(t) <= 0 {
+	for ctx := suites.Deadline(t); len(lacks()) > 0; time.Sleep(100 * time.Millisecond) {
+		if ctx.Err() != nil {
 			t.Fatalf("not done: %s", strings.Join(lacks(), "\n"))
 		}
 	}

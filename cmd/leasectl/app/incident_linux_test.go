@@ -16,7 +16,6 @@ import (
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/inspect"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/testutil/procs"
-	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/testutil/clocks"
 	"github.com/slotlease/slotlease/workerlease"
@@ -78,7 +77,7 @@ func leaseByAWrongClock(t *testing.T, uri string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		limited, cancel := context.WithTimeout(context.Background(), suites.Left(t))
+		limited, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		if err := worker.StopLeasing(limited); err != nil {
 			t.Error(err)

@@ -182,7 +182,7 @@ func (p *process) wait() int {
 	for _, end := range []chan struct{}{p.done, p.read} {
 		select {
 		case <-end:
-		case <-time.After(suites.Left(p.t)):
+		case <-suites.Deadline(p.t).Done():
 			p.t.Fatalf("leasectl, or its output, doesn't end")
 		}
 	}

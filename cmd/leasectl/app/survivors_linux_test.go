@@ -9,7 +9,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/guard"
@@ -131,7 +130,7 @@ func TestALeaseIsKeptForWhatCanNotBeKilled(t *testing.T) {
 			}
 			select {
 			case <-p.done:
-			case <-time.After(suites.Left(t)):
+			case <-suites.Deadline(t).Done():
 				t.Fatal("leasectl doesn't end")
 			}
 			if code := p.cmd.ProcessState.ExitCode(); code != exit.Survivors {

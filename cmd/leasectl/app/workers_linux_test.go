@@ -13,6 +13,7 @@ import (
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/inspect"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/testutil/golden"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/testutil/procs"
 	"github.com/slotlease/slotlease/internal/recordtest"
 	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/store"
@@ -121,15 +122,10 @@ func TestWorkersThatRunAreInTheRoster(t *testing.T) {
 			}
 		}()
 		// A worker says no sooner than 10 s later what has changed.
-		is := func() bool {
+		procs.Eventually(t, "a holds, and b is there", func() bool {
 			all = crew(t, env)
 			return all["a"].Holds && all["a"].Labels["region"] == "eu" && all["b"].Present && all["b"].Priority == 3 && all["b"].Missed != "" && len(all) == 2
-		}
-		for end := time.Now().Add(40 * time.Second); !is(); time.Sleep(200 * time.Millisecond) {
-			if time.Now().After(end) {
-				t.Fatal("a doesn't hold, or b isn't there, within 40 s")
-			}
-		}
+		})
 		b.signal(syscall.SIGTERM)
 		if code := b.wait(); code != exit.OK {
 			t.Errorf("b ended with %d: %s", code, b.output())

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/yaml"
 
+	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/testutil/kubepeer"
 	"github.com/slotlease/slotlease/testutil/leasectltest"
 )
@@ -116,7 +117,7 @@ func TestTheManifestWorksByTheRightsOfItsServiceAccount(t *testing.T) {
 	for _, v := range c.Env {
 		env = append(env, v.Name+"="+v.Value)
 	}
-	leasectltest.Eventually(t, "the rights of the service account", func() bool { // The server takes them in by a watch.
+	suites.Eventually(t, "the rights of the service account", func() bool { // The server takes them in by a watch.
 		got := leasectltest.Leasectl(t, env, "doctor")
 		if strings.Contains(got.Stdout+got.Stderr, secret) {
 			t.Fatalf("leasectl doctor shows the token: %+v", got)
@@ -137,9 +138,9 @@ func TestTheManifestWorksByTheRightsOfItsServiceAccount(t *testing.T) {
 	args[slices.Index(args, at)] = addr
 	args = append(args[:slices.Index(args, "--")], "-v", "--", "sh", "-c", "env; sleep 1000")
 	p := leasectltest.Start(t, env, args...)
-	leasectltest.Eventually(t, "a lease", p.Began)
+	suites.Eventually(t, "a lease", p.Began)
 	for name, path := range map[string]string{"liveness": c.LivenessProbe.HTTPGet.Path, "readiness": c.ReadinessProbe.HTTPGet.Path} {
-		leasectltest.Eventually(t, "the probe of "+name, func() bool {
+		suites.Eventually(t, "the probe of "+name, func() bool {
 			reply, err := http.Get("http://" + addr + path)
 			if err != nil {
 				return false

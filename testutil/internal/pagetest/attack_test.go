@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/testutil/leasectltest"
 )
 
@@ -269,7 +270,7 @@ func TestThePageAnswersWhileOthersHoldConnections(t *testing.T) {
 			}
 			for _, path := range []string{"/", "/api/v1/status"} {
 				// What the others have asked comes first.
-				leasectltest.Eventually(t, path+" is answered", func() bool {
+				suites.Eventually(t, path+" is answered", func() bool {
 					status, _, _ := ask(t, s.addr, get(path, "Host: ADDR"))
 					return status == http.StatusOK
 				})
@@ -282,7 +283,7 @@ func TestThePageAnswersWhileOthersHoldConnections(t *testing.T) {
 			for _, c := range held {
 				_ = c.Close()
 			}
-			leasectltest.Eventually(t, "a viewer more is shown the status", func() bool {
+			suites.Eventually(t, "a viewer more is shown the status", func() bool {
 				_, shown := watch(s.addr)
 				return shown
 			})

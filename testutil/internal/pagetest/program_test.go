@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/slotlease/slotlease/internal/suites"
-	"github.com/slotlease/slotlease/testutil/leasectltest"
 )
 
 // program is leasectl as a process of its own.
@@ -75,7 +74,7 @@ func (p *program) kill() {
 // said waits for a match of a pattern in its output, and returns its group.
 func (p *program) said(pattern string) (group string) {
 	p.t.Helper()
-	leasectltest.Eventually(p.t, fmt.Sprintf("leasectl says %q", pattern), func() bool {
+	suites.Eventually(p.t, fmt.Sprintf("leasectl says %q", pattern), func() bool {
 		match := regexp.MustCompile(pattern).FindStringSubmatch(p.output())
 		if match != nil {
 			group = match[len(match)-1]

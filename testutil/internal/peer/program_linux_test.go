@@ -25,14 +25,7 @@ func script(text string, more func(p *Program, port int)) Kind {
 }
 
 // await fails the test unless something is so within 20 s.
-func await(t *testing.T, what string, so func() bool) {
-	t.Helper()
-	for began := time.Now(); !so(); time.Sleep(5 * time.Millisecond) {
-		if time.Since(began) > 20*time.Second {
-			t.Fatalf("after 20 s it isn't so that %s", what)
-		}
-	}
-}
+var await = suites.Eventually
 
 func TestAProgramIsTriedOnAnotherPortIfItsOwnIsTaken(t *testing.T) {
 	var ports []int

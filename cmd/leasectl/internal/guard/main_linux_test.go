@@ -248,8 +248,8 @@ func wantStatus(t *testing.T, p *Process, want Status) {
 	t.Helper()
 	select {
 	case <-p.done:
-	case <-time.After(suites.Left(t)):
-		t.Fatalf("the command, wanted %v, hasn't ended in the time of this test", want)
+	case <-suites.Deadline(t).Done():
+		t.Fatalf("the command, wanted %v, hasn't ended", want)
 	}
 	if got, err := p.Wait(); got != want || err != nil {
 		t.Errorf("Wait() = %v, %v, want %v, <nil>", got, err, want)

@@ -2,6 +2,7 @@ package guard
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -63,8 +64,7 @@ func TestOrphansOfOthersAreReapedByProcess1(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		unavailable(t, "no process can be process 1: "+err.Error())
 	}
-	late := time.AfterFunc(suites.Left(t), func() { _ = cmd.Process.Kill() })
-	defer late.Stop()
+	defer context.AfterFunc(suites.Deadline(t), func() { _ = cmd.Process.Kill() })()
 	var said []string
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		said = append(said, lines.Text())

@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -140,8 +141,7 @@ func alive(path string) (pids []int) {
 // says returns what the parent says of the end, which must come.
 func (r escaping) says(t *testing.T) string {
 	t.Helper()
-	late := time.AfterFunc(suites.Left(t), func() { _ = r.cmd.Process.Kill() })
-	defer late.Stop()
+	defer context.AfterFunc(suites.Deadline(t), func() { _ = r.cmd.Process.Kill() })()
 	if !r.out.Scan() {
 		t.Fatalf("the parent said nothing of the end; alive: %v of\n%s", alive(r.lock.Name()), strings.Join(procs.Lines(r.lock.Name()), "\n"))
 	}

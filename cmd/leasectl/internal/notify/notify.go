@@ -64,7 +64,7 @@ type Options struct {
 // The bounds of what a target is told.
 const (
 	// mostQueued is how many notifications wait for one target. The oldest are dropped.
-	mostQueued = 100
+	mostQueued   = 100
 	commandGrace = 2 * time.Second
 )
 

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/testutil/internal/peer"
 )
 
@@ -81,8 +82,7 @@ func EndsWithItsTestBinary(t *testing.T, shared peer.Shared) {
 				t.Fatalf("first line = %q, want address and folder", line)
 			}
 			// A real process ends in real time.
-			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-			defer cancel()
+			ctx := suites.Deadline(t)
 			for ; ; time.Sleep(10 * time.Millisecond) {
 				conn, dialErr := net.DialTimeout("tcp", addr, time.Second)
 				if dialErr == nil {
@@ -93,7 +93,7 @@ func EndsWithItsTestBinary(t *testing.T, shared peer.Shared) {
 					return
 				}
 				if ctx.Err() != nil {
-					t.Fatalf("20 s after its test binary was killed: dial %s = %v, stat %s = %v, want both gone", addr, dialErr, data, statErr)
+					t.Fatalf("long after its test binary was killed: dial %s = %v, stat %s = %v, want both gone", addr, dialErr, data, statErr)
 				}
 			}
 		})
@@ -156,8 +156,7 @@ func IsSilentWhilePaused(t *testing.T, s *peer.Server, ping func(ctx context.Con
 // resumes it.
 func StopsProgressWhilePaused(t *testing.T, s *peer.Server, second func(ctx context.Context) error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
+	ctx := suites.Deadline(t)
 	ended := make(chan error, 1)
 	go func() { ended <- second(ctx) }()
 	time.Sleep(500 * time.Millisecond)

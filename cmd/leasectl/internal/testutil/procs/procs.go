@@ -13,16 +13,8 @@ import (
 	"github.com/slotlease/slotlease/internal/suites"
 )
 
-// Eventually waits until ok, and fails the test if that doesn't come.
-func Eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for !ok() {
-		if suites.Left(t) <= 0 {
-			t.Fatalf("%s: not in the time of this test", what)
-		}
-		time.Sleep(3 * time.Millisecond)
-	}
-}
+// Eventually is that of package suites.
+var Eventually = suites.Eventually
 
 // Carrying are the living processes that have a variable in their environment, such as
 // "MARK=1". Descendants inherit it, wherever they go.
