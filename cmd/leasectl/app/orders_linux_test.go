@@ -25,7 +25,7 @@ func TestAnOrderLeavesTheCommandItsGrace(t *testing.T) {
 		for _, mode := range []string{"", "--once-per-slot", "--continuous", "--once", "--once --once-per-slot"} {
 			t.Run(order+" of "+mode, func(t *testing.T) {
 				t.Parallel()
-				begun := time.Now()
+				begun := time.Now() // realtime: a machine that was busy is no verdict
 				l, storeArg := newLedger(t)
 				told, tidied := filepath.Join(t.TempDir(), "told"), filepath.Join(t.TempDir(), "tidied")
 				args := append([]string{"run", "--store", storeArg, "--worker-type", "t", "--instance-id", "a", "--cron", hours, "--failover-within", "6s", "--stop-grace", "1s"}, strings.Fields(mode)...)

@@ -101,7 +101,7 @@ func startUnder(t *testing.T, under []string, args ...string) *process {
 			_ = p.cmd.Process.Signal(syscall.SIGABRT)
 			select {
 			case <-p.done:
-			case <-time.After(time.Second):
+			case <-time.After(time.Second): // realtime: the stacks of what hangs
 			}
 		}
 		_ = p.cmd.Process.Kill()

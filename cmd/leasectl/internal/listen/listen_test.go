@@ -103,7 +103,7 @@ func leasing(t *testing.T, l store.Ledger, name string, every time.Duration, wor
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second) // realtime: the code of a worker may never return
 		defer cancel()
 		_ = w.StopLeasing(ctx)
 	})
@@ -231,7 +231,7 @@ type shows struct{ Pending }
 func (shows) Status() workerlease.Status {
 	return workerlease.Status{
 		WorkerType: "t", InstanceID: "a\u202e", Blocked: "by " + canary, Paused: "because of " + canary, Failures: 3, Warning: "dial mongodb://user:" + canary + "@host",
-		LastError: errors.New(`auth "` + canary + `" or "` + escaped + `" failed`), StoreTime: time.Now(),
+		LastError: errors.New(`auth "` + canary + `" or "` + escaped + `" failed`), StoreTime: time.UnixMilli(1),
 	}
 }
 
@@ -342,7 +342,7 @@ func idle(t *testing.T, s *Server, from string, n int) (all []net.Conn) {
 
 // hungUp reports whether the server hangs up on a client well before its time is over.
 func hungUp(c net.Conn) bool {
-	_ = c.SetReadDeadline(time.Now().Add(readTime / 20))
+	_ = c.SetReadDeadline(time.Now().Add(readTime / 20)) // realtime: of what should not happen
 	_, err := c.Read(make([]byte, 1))
 	return !isTimeout(err)
 }

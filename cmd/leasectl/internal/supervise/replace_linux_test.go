@@ -149,7 +149,7 @@ func TestAJobThatIsRemovedLetsItsRunEndAndThenItsLease(t *testing.T) {
 	if c := s.replace(); c != (Changes{}) {
 		t.Errorf("another reload: %+v, want nothing to do", c)
 	}
-	time.Sleep(200 * time.Millisecond)
+	time.Sleep(200 * time.Millisecond) // realtime: what should not happen would happen meanwhile
 	if h := s.head("gone"); h.Kind == store.KindRelease || len(s.list()) != 1 {
 		t.Fatalf("the head is %+v, want the run to go on", h)
 	}
