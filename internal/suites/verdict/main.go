@@ -75,7 +75,7 @@ func (r *run) read(name string) error {
 	if err != nil {
 		return err
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	d := json.NewDecoder(bufio.NewReader(f))
 	for n := 1; ; n++ {
 		var e event
