@@ -214,7 +214,6 @@ func onFakePeer(t *testing.T, l *lame) {
 }
 
 func TestTheSuiteOfServersPassesASoundStore(t *testing.T) {
-	suites.RealTime(t)
 	onFakePeer(t, sound())
 }
 

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/store"
 )
 
@@ -52,7 +53,7 @@ func RunPeer(t *testing.T, start func(t *testing.T) PeerHarness) {
 		t.Fatal("the harness has no Peer or no Open: both are required")
 	}
 	if h.Recovery == 0 {
-		h.Recovery = 10 * time.Second
+		h.Recovery = suites.Limit(10*time.Second, 5*patience)
 	}
 	if h.OpenSecret == nil {
 		h.OpenSecret = h.Open
@@ -128,12 +129,10 @@ func (s *served) closing(t *testing.T, l store.Ledger) {
 	t.Cleanup(func() { _ = s.inTime(t, "Close() at the end", l.Close) })
 }
 
-// The time that an operation on a server which doesn't answer is given, and how long after it ends
-// at the latest.
-const (
-	short    = 300 * time.Millisecond
-	overtime = time.Second
-)
+// short is the time that an operation on a server which doesn't answer is given. It ends that much after it at the latest.
+const short = 300 * time.Millisecond
+
+var overtime = suites.Limit(time.Second, patience)
 
 // inTime gives an operation a short time, in which it must end.
 func (s *served) inTime(t *testing.T, what string, call func(ctx context.Context) error) error {
