@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"testing"
-	"time"
 
 	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/testutil/storetest"
@@ -13,7 +12,6 @@ import (
 
 // Each sql.DB has a goroutine until it is closed.
 func TestAnOpenThatFailsLeavesNothingBehind(t *testing.T) {
-	suites.RealTime(t)
 	path := filepath.Join(t.TempDir(), "ledger.db")
 	l := open(t, Options{Path: path})
 	must(t, "Append()", l.Append(t.Context(), storetest.Grant("job", 1)))
@@ -26,18 +24,11 @@ func TestAnOpenThatFailsLeavesNothingBehind(t *testing.T) {
 			t.Fatal("openFile with a context that has ended succeeded")
 		}
 	}
-	for range 100 {
-		if runtime.NumGoroutine() <= before+5 {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	t.Errorf("%d goroutines after 100 opens that failed, %d before", runtime.NumGoroutine(), before)
+	suites.Eventually(t, "the goroutines of opens that failed end", func() bool { return runtime.NumGoroutine() <= before+5 })
 }
 
 // A handle keeps a goroutine for its next operation, until Close.
 func TestAClosedHandleLeavesNoGoroutine(t *testing.T) {
-	suites.RealTime(t)
 	path := grown(t)
 	text := filepath.Join(t.TempDir(), "text")
 	content([]byte("no ledger"))(t, text)
@@ -53,11 +44,5 @@ func TestAClosedHandleLeavesNoGoroutine(t *testing.T) {
 		}
 		must(t, "Close()", l.Close(t.Context()))
 	}
-	for range 1000 {
-		if runtime.NumGoroutine() <= before {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	t.Errorf("%d goroutines after Close, %d before", runtime.NumGoroutine(), before)
+	suites.Eventually(t, "the goroutines of closed handles end", func() bool { return runtime.NumGoroutine() <= before })
 }

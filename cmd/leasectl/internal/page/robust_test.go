@@ -3,8 +3,8 @@ package page
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
+	"io"
 	"net"
 	"strings"
 	"testing"
@@ -83,7 +83,6 @@ func TestAnExaminationMayTakeLong(t *testing.T) {
 }
 
 func TestABodyThatDoesntComeHoldsNoConnection(t *testing.T) {
-	suites.RealTime(t)
 	t.Parallel()
 	p, _ := served(t, Access{})
 	at := make(chan net.Addr, 1)
@@ -94,13 +93,5 @@ func TestABodyThatDoesntComeHoldsNoConnection(t *testing.T) {
 	}
 	defer c.Close()
 	_, _ = fmt.Fprintf(c, "POST /api/v1/status HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n")
-	_ = c.SetReadDeadline(time.Now().Add(3 * patience))
-	for b := make([]byte, 4096); ; {
-		if _, err := c.Read(b); err != nil {
-			if e, ok := errors.AsType[net.Error](err); ok && e.Timeout() {
-				t.Errorf("after %v the connection is still there", 3*patience)
-			}
-			return
-		}
-	}
+	_, _ = io.Copy(io.Discard, c) // It is cut off.
 }
