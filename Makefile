@@ -7,6 +7,8 @@ UNTESTED = -tags sqlserver ./store/sqlserver ./cmd/leasectl/internal/storeuri
 # all others, those with the longest tests start first, so that none of them runs alone at the end.
 SERVED   = /store/(azblob|cosmos|mongo|mysql|postgres|redis|s3)$$|/testutil/(.*peer|leasectltest)$$|/leasectl/(app|internal/guard)$$|/internal/(docs|linear)$$|/examples$$
 SLOWEST  = ./store/mongo ./cmd/leasectl/app ./store/cosmos ./cmd/leasectl/internal/guard
+# Of all these, those that make prove tests one at a time.
+STORES   = /store/(azblob|cosmos|mongo|mysql|postgres|redis|s3|sqlite)$$
 LONGEST  = ./workerlease ./testutil/sim ./store/sqlite
 
 # What is tested in a browser, by make page.
@@ -43,18 +45,17 @@ test: export SLOTLEASE_SUITES = quick
 test: ## Run the quick tests: pure packages, the engine, memory, SQLite, and MongoDB on a peer
 	$(GO) test ./...
 
-.PHONY: prove prove-pure prove-served prove-modules
-prove: ## Run all that the gate leaves out, step by step, for some hours: make prove STEPS='store/mongo|^chaos'
-	.ci/prove $(if $(STEPS),'$(STEPS)')
+.PHONY: prove prove-pure prove-served prove-store prove-modules
+prove: ## Run all that the gate leaves out, step by step, for some hours: make prove STORE=redis, or STEPS='^chaos|deploy'
+	.ci/prove $(if $(STEPS)$(STORE),'$(or $(STEPS),(^|[ /])$(STORE)( |$$$$))')
 prove-pure:
-	$(GO) test -timeout 30m $(APART) $(LONGEST) $$($(GO) list ./... | grep -vE '$(SERVED)|$(BROWSED)')
+	$(GO) test -timeout 30m $(APART) $(filter-out ./store/sqlite,$(LONGEST)) $$($(GO) list ./... | grep -vE '$(SERVED)|$(STORES)|$(BROWSED)')
 prove-served:
-	$(GO) test -timeout 30m -p 2 $(APART) $(SLOWEST) $$($(GO) list ./... | grep -E '$(SERVED)')
+	$(GO) test -timeout 30m -p 2 $(APART) $$($(GO) list ./... | grep -E '$(SERVED)' | grep -vE '$(STORES)')
+prove-store:
+	$(GO) test -timeout 30m $(APART) ./store/$(STORE)
 prove-modules:
 	$(GO) test $(UNTESTED)
-	cd store/etcd && $(GO) test ./...
-	cd store/kubernetes && $(GO) test ./...
-	cd store/nats && $(GO) test ./...
 	cd examples/gocron && $(GO) test ./...
 	cd examples/beside && $(GO) test ./...
 	cd examples/deploy && $(GO) test ./...
@@ -83,6 +84,16 @@ race-engine: export SLOTLEASE_SUITES = quick
 race-engine: export SLOTLEASE_RACE_ROUNDS ?= 10
 race-engine: ## Run the quick tests of the engine with the race detector, as the gate does
 	$(GO) test -race -short -vet=off $(TRUSTED) -shuffle=$(or $(SLOTLEASE_SEED),on) -timeout 1h $$($(GO) list $(ENGINE) | grep -vE '$(SINGLE)')
+
+# The contract, by the first path to each store. That of memory, SQLite and MongoDB is in make test.
+CONTRACT = -count=1 -timeout 9m -run '^(TestConformance|Test(The|A)LedgerKeepsTheContractOfAStore)$$'
+
+.PHONY: conformance
+conformance: export SLOTLEASE_RACE_ROUNDS ?= 50
+conformance: export REQUIRE_STORES = cosmos,postgres,mariadb,redis,etcd,s3,azurite,nats
+conformance: ## Check that stores keep the contract on their servers, as the gate does
+	$(GO) test -p 4 $(CONTRACT) $(addprefix ./store/,azblob cosmos mysql postgres redis s3)
+	for store in etcd nats kubernetes; do $(GO) -C store/$$store test $(CONTRACT) . || exit 1; done
 
 .PHONY: properties
 properties: ## Check each property with so many draws: make properties CHECKS=1000000

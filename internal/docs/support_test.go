@@ -2,6 +2,9 @@ package docs
 
 import (
 	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -16,7 +19,7 @@ type workflow struct {
 		Strategy struct {
 			Matrix struct {
 				Version []string
-				Include []struct{ Name string }
+				Include []struct{ Name, Steps string }
 			}
 		}
 	}
@@ -46,6 +49,53 @@ func TestVersionsThatAreSaidToRunAreThoseOfTheWorkflows(t *testing.T) {
 	}
 	if !maps.EqualFunc(said, want, slices.Equal) {
 		t.Errorf("docs/upgrading.md says that these run: %v\nand the workflows run %v", said, want)
+	}
+}
+
+// Each step of make prove is run by one job each night, and what fails there becomes one issue.
+func TestEachStepOfTheProofRunsAtNight(t *testing.T) {
+	var night workflow
+	if err := yaml.Unmarshal([]byte(read(t, ".github/workflows/prove.yml").text), &night); err != nil {
+		t.Fatal(err)
+	}
+	steps, err := exec.Command("bash", filepath.Join(root, ".ci/prove"), "--list").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for step := range strings.Lines(string(steps)) {
+		var jobs []string
+		for _, m := range night.Jobs["prove"].Strategy.Matrix.Include {
+			if regexp.MustCompile(m.Steps).MatchString(strings.TrimSpace(step)) {
+				jobs = append(jobs, m.Name)
+			}
+		}
+		if len(jobs) != 1 {
+			t.Errorf("%q is a step of the jobs %q, want one", strings.TrimSpace(step), jobs)
+		}
+	}
+}
+
+func TestAFailureIsFiledOnce(t *testing.T) {
+	noted, bin := t.TempDir(), t.TempDir()
+	for name, text := range map[string]string{filepath.Join(noted, "0123456789"): "make prove: store/redis: --- FAIL: TestA\nRepeat with", filepath.Join(bin, "gh"): "#!/bin/sh\n" +
+		`echo "$*" >> "$0.log"; [ "$2" != create ] || echo 7 > "$0.open"; [ "$2" != list ] || cat "$0.open" 2>/dev/null || :` + "\n"} {
+		if err := os.WriteFile(name, []byte(text), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+	for range 2 {
+		if out, err := exec.Command("bash", filepath.Join(root, ".ci/file-issues"), noted).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+	log, err := os.ReadFile(filepath.Join(bin, "gh.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const list = "issue list --state open --search 0123456789 in:title --json number --jq .[0].number // empty\n"
+	if want := list + "issue create --title make prove: store/redis: --- FAIL: TestA [0123456789] --body Repeat with\n" + list + "issue comment 7 --body Repeat with\n"; string(log) != want {
+		t.Errorf("gh was asked\n%s\nwant\n%s", log, want)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/testutil/procs"
 	"github.com/slotlease/slotlease/internal/race"
+	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/store"
 )
 
@@ -63,8 +64,8 @@ func TestJobsOfMachinesThatAreKilled(t *testing.T) {
 		}
 		return all
 	}
-	for began := time.Now(); len(lost()) > 0; time.Sleep(100 * time.Millisecond) {
-		if time.Since(began) > 2*procs.Patience+5*every {
+	for ctx := suites.Deadline(t); len(lost()) > 0; time.Sleep(100 * time.Millisecond) {
+		if ctx.Err() != nil {
 			t.Fatalf("not done: %s", strings.Join(lost(), "\n"))
 		}
 	}

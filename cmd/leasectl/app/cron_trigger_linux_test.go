@@ -12,6 +12,7 @@ import (
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/testutil/procs"
 	"github.com/slotlease/slotlease/internal/race"
+	"github.com/slotlease/slotlease/internal/suites"
 )
 
 // triggered are machines with jobs that are asked to run at random moments.
@@ -70,8 +71,8 @@ func TestEachTriggerHasItsRunAndTheScheduleItsOwn(t *testing.T) {
 		}
 		return all
 	}
-	for began := time.Now(); len(lacks()) > 0; time.Sleep(100 * time.Millisecond) {
-		if time.Since(began) > 2*procs.Patience {
+	for ctx := suites.Deadline(t); len(lacks()) > 0; time.Sleep(100 * time.Millisecond) {
+		if ctx.Err() != nil {
 			t.Fatalf("not done: %s", strings.Join(lacks(), "\n"))
 		}
 	}

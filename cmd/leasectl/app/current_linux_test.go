@@ -171,7 +171,7 @@ func TestWhatRunsOnceInASlotAndComesAgain(t *testing.T) {
 	t.Run("a job that may not be tried again for long", func(t *testing.T) {
 		t.Parallel()
 		_, storeArg := newLedger(t)
-		job := []string{"--once-per-slot", "--min-retry", "1h", "--log-level", "warn", "--timeout", "5s"}
+		job := []string{"--once-per-slot", "--min-retry", "1h", "--log-level", "warn", "--timeout", "10m"}
 		_, _ = current(t, storeArg, "a", job, "false")
 		if code, out := current(t, storeArg, "b", job, "true"); code != exit.TooSoon || !strings.Contains(out, "WARN ") {
 			t.Errorf("the second ended with %d, want %d:\n%s", code, exit.TooSoon, out)

@@ -77,7 +77,7 @@ func leaseByAWrongClock(t *testing.T, uri string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		limited, cancel := context.WithTimeout(context.Background(), procs.Patience)
+		limited, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		if err := worker.StopLeasing(limited); err != nil {
 			t.Error(err)

@@ -20,7 +20,6 @@ import (
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/guard"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/testutil/procs"
-	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/store"
 )
 
@@ -74,7 +73,7 @@ func TestNoDescendantOutlivesTheWindow(t *testing.T) {
 			disturb(t, p, strings.TrimPrefix(storeArg, "sqlite:"))
 			var seen time.Time // alive, at the latest: a busy machine may show that it is gone much later
 			procs.Eventually(t, "the family of the first slot is gone", func() bool {
-				before, alive := time.Now(), p.descendants()
+				before, alive := time.Now(), p.descendants() // realtime: make prove judges it
 				if !slices.ContainsFunc(pids, func(pid int) bool { return slices.Contains(alive, pid) }) {
 					return true
 				}
@@ -88,7 +87,6 @@ func TestNoDescendantOutlivesTheWindow(t *testing.T) {
 }
 
 func TestTheCommandKnowsItsLeaseAndNotTheStore(t *testing.T) {
-	suites.RealTime(t)
 	l, storeArg := newLedger(t)
 	file := filepath.Join(t.TempDir(), "env")
 	t.Setenv(storeuri.FileVariable, fileOf(t, storeArg+"\n"))
@@ -114,11 +112,16 @@ func TestTheCommandKnowsItsLeaseAndNotTheStore(t *testing.T) {
 		}
 		got[name] = value
 	}
-	r := records(t, l)[0]
+	all := records(t, l)
+	at := slices.IndexFunc(all, func(r store.Record) bool { return strconv.FormatInt(r.Token, 10) == got["LEASE_TOKEN"] })
+	if at < 0 {
+		t.Fatalf("LEASE_TOKEN = %q, which no record has", got["LEASE_TOKEN"])
+	}
+	r := all[at]
 	for name, want := range map[string]string{
 		"LEASE_WORKER_TYPE": "t", "LEASE_INSTANCE_ID": "a b", "LEASE_GROUP": "north",
-		"LEASE_TOKEN": strconv.FormatInt(r.Token, 10), "LEASE_SLOT_START": store.Format(r.SlotStart),
-		"LEASE_SLOT_END": store.Format(r.SlotEnd), "LEASE_EXPIRES_AT": store.Format(r.WindowEnd),
+		"LEASE_SLOT_START": store.Format(r.SlotStart),
+		"LEASE_SLOT_END":   store.Format(r.SlotEnd), "LEASE_EXPIRES_AT": store.Format(r.WindowEnd),
 		"LEASE_OTHER": "kept", "PATH": os.Getenv("PATH"),
 	} {
 		if got[name] != want {
@@ -168,32 +171,29 @@ func TestACommandThatEndsIsStartedOnceInEachSlot(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var l store.Ledger
-			var runs []commandRun
-			var releases []store.Record
+			begun := time.Now() // realtime: a machine that was busy is no verdict
+			l, storeArg := newLedger(t)
+			file := filepath.Join(t.TempDir(), "runs")
+			p := startRun(t, storeArg, "a", append(strings.Fields(test.flag), "--every", test.every.String()), "sh", "-c", test.script, file)
+			procs.Eventually(t, "the third slot, under one lease if it goes on", func() bool {
+				token := "" // the newest
+				slots := map[string]bool{}
+				for _, r := range slices.Backward(runsOf(t, file)) {
+					if token = cmp.Or(token, r.token); r.token == token || !test.goesOn {
+						slots[r.slot] = true
+					}
+				}
+				return len(slots) >= 3
+			})
+			p.await(test.says)
+			ends(t, p)
+			runs := runsOf(t, file)
+			releases := slices.DeleteFunc(records(t, l), func(r store.Record) bool { return r.Kind != store.KindRelease })
 			// A busy machine may extend a lease when its command was told to end already, or not at
 			// all: then the rest is given back.
-			procs.Again(t, func() bool {
-				var storeArg string
-				l, storeArg = newLedger(t)
-				file := filepath.Join(t.TempDir(), "runs")
-				p := startRun(t, storeArg, "a", append(strings.Fields(test.flag), "--every", test.every.String()), "sh", "-c", test.script, file)
-				procs.Eventually(t, "the third slot, under one lease if it goes on", func() bool {
-					token := "" // the newest
-					slots := map[string]bool{}
-					for _, r := range slices.Backward(runsOf(t, file)) {
-						if token = cmp.Or(token, r.token); r.token == token || !test.goesOn {
-							slots[r.slot] = true
-						}
-					}
-					return len(slots) >= 3
-				})
-				p.await(test.says)
-				ends(t, p)
-				runs = runsOf(t, file)
-				releases = slices.DeleteFunc(records(t, l), func(r store.Record) bool { return r.Kind != store.KindRelease })
-				return extendedLate(p.output()) > 0 || len(releases) > 1 || strings.Contains(p.output(), " store: ")
-			})
+			if extendedLate(p.output()) > 0 || len(releases) > 1 || strings.Contains(p.output(), " store: ") {
+				procs.TooLate(t, begun, "the lease was extended late, or given back")
+			}
 			seen := map[string]bool{}
 			for _, r := range runs {
 				if seen[r.slot] {
@@ -204,9 +204,6 @@ func TestACommandThatEndsIsStartedOnceInEachSlot(t *testing.T) {
 				if err != nil || r.at.Before(slot) || r.at.After(slot.Add(test.every)) {
 					t.Errorf("the run in slot %s was at %v: %v", r.slot, r.at, err)
 				}
-			}
-			if len(releases) > 1 {
-				t.Errorf("%d releases, want at most that of the end", len(releases))
 			}
 		})
 	}
@@ -236,11 +233,10 @@ func extendedLate(log string) (n int) {
 }
 
 func TestSIGTERMStopsTheCommandThenReleases(t *testing.T) {
-	suites.RealTime(t)
 	t.Parallel()
 	l, storeArg := newLedger(t)
 	log := filepath.Join(t.TempDir(), "work.log")
-	p := start(t, "run", "--store", storeArg, "--worker-type", "t", "--instance-id", "a", "--every", "2m", "--failover-within", "1m", "--stop-grace", "10s",
+	p := start(t, "run", "--store", storeArg, "--worker-type", "t", "--instance-id", "a", "--every", oneSlot, "--failover-within", "10h", "--stop-grace", "5m",
 		"--", "/proc/self/exe", demo.WorkCommand, log)
 	procs.Eventually(t, "work", func() bool {
 		lines, err := demo.ReadLog(log)
@@ -295,7 +291,7 @@ func TestASecondSignalKillsACommandThatWillNotStop(t *testing.T) {
 			// timeout and process groups send two at once: that is one wish.
 			p.signal(syscall.SIGTERM)
 			if apart := time.Since(begun); apart > 900*time.Millisecond {
-				t.Skipf("this machine took %v between two signals: too long for one wish", apart)
+				procs.TooLate(t, begun, fmt.Sprintf("%v between two signals: too long for one wish", apart))
 			}
 			time.Sleep(1100 * time.Millisecond)
 			if len(p.descendants()) == 0 {
@@ -341,9 +337,9 @@ func TestAStoreThatIsDownIsToldAtOnceAndKeepsNobodyFromStopping(t *testing.T) {
 	p.await(`worker "a" of worker type "t", priority 0, every 1s`)
 	p.await("store not reached yet: ")
 	p.await("; trying on\n")
-	told := time.Now()
+	told := time.Now() // realtime: make prove judges it
 	ends(t, p)
-	procs.Within(t, "stopping with a store that is down", time.Since(told), 2*time.Second)
+	procs.Within(t, "stopping with a store that is down", time.Since(told), 2*time.Second) // realtime: make prove judges it
 	if out := p.output(); !strings.Contains(out, "stopping: terminated\n") || strings.Count(out, "WARN") != 1 {
 		t.Errorf("leasectl run wrote %q, want one warning and the name of the signal", out)
 	}
@@ -352,7 +348,7 @@ func TestAStoreThatIsDownIsToldAtOnceAndKeepsNobodyFromStopping(t *testing.T) {
 func TestASignalThatWasIgnoredAtTheStartStaysIgnored(t *testing.T) {
 	t.Parallel()
 	_, storeArg := newLedger(t)
-	p := startUnder(t, []string{"sh", "-c", `trap "" HUP; exec "$0" "$@"`}, "run", "--store", storeArg, "--worker-type", "t", "--every", "1s", "--", "sleep", "1000")
+	p := startUnder(t, []string{"sh", "-c", `trap "" HUP; exec "$0" "$@"`}, "run", "--store", storeArg, "--worker-type", "t", "--every", oneSlot, "--failover-within", "10h", "--", "sleep", "1000")
 	p.await("command started")
 	p.signal(syscall.SIGHUP)
 	ends(t, p)

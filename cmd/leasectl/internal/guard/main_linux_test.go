@@ -10,7 +10,6 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -151,22 +150,10 @@ func parentHelper(args []string) error {
 	return nil
 }
 
-// quickly are the tests that start families of processes in the quick run, too.
-var quickly = []string{"TestKillingTheParentKillsEveryDescendant", "TestEveryDescendantDiesAtTheDeadline"}
-
-// proveProcesses leaves the quick run the tests of quickly.
-func proveProcesses(t *testing.T) {
-	t.Helper()
-	if name, _, _ := strings.Cut(t.Name(), "/"); !slices.Contains(quickly, name) {
-		suites.Prove(t, "it starts families of processes")
-	}
-}
-
 // newMark returns a value of markName that only this test uses, and makes sure
 // that nothing which carries it outlives the test.
 func newMark(t *testing.T) string {
 	t.Helper()
-	proveProcesses(t)
 	mark := rand.Text()
 	t.Cleanup(func() {
 		for _, pid := range carriers(mark) {
@@ -206,14 +193,6 @@ func wantGone(t *testing.T, mark, since string, at, limit time.Duration) time.Du
 	return boot - now.Sub(dead) - at
 }
 
-// tooSlow reports that a command is to be started once more, with twice the time, because
-// the machine took most of the time that it had left to start it.
-func tooSlow(t *testing.T, left time.Duration) bool {
-	t.Helper()
-	t.Logf("of %v too much passed while a command started", left)
-	return left < 10*time.Second
-}
-
 // run starts a command whose descendants carry the mark.
 func run(t *testing.T, mark string, left, grace time.Duration, command ...string) *Process {
 	t.Helper()
@@ -222,9 +201,9 @@ func run(t *testing.T, mark string, left, grace time.Duration, command ...string
 		Path: command[0], Args: command[1:], Env: marked(mark), Stderr: os.Stderr,
 		Deadline: Boottime() + left, Grace: grace,
 	})
-	if (errors.Is(err, ErrTooLate) || errors.Is(err, ErrUnsaid) || time.Since(begun) > left/2) && tooSlow(t, left) {
+	if errors.Is(err, ErrTooLate) || errors.Is(err, ErrUnsaid) || time.Since(begun) > left/2 {
 		end(p)
-		return run(t, mark, 2*left, grace, command...)
+		procs.TooLate(t, begun, fmt.Sprintf("of %v too much passed while a command started: %v", left, err))
 	}
 	if err != nil {
 		t.Fatalf("Start(%q) = %v", command, err)
@@ -251,15 +230,16 @@ func runFamily(t *testing.T, mark string, left, grace time.Duration) *Process {
 	t.Helper()
 	ready := filepath.Join(t.TempDir(), "ready")
 	p := run(t, mark, left, grace, "/proc/self/exe", helperArg, "family", ready)
-	awaitFamily(t, mark, ready)
+	awaitFamily(t, mark, ready, p.watch.deadline)
 	return p
 }
 
-func awaitFamily(t *testing.T, mark, ready string) {
+// awaitFamily waits until the family is complete, or its time is over.
+func awaitFamily(t *testing.T, mark, ready string, deadline time.Duration) {
 	t.Helper()
 	procs.Eventually(t, "the family is complete", func() bool {
 		_, err := os.Stat(ready)
-		return err == nil && len(carriers(mark)) == familySize
+		return err == nil && len(carriers(mark)) == familySize || Boottime() >= deadline
 	})
 }
 

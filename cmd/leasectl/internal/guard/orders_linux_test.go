@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/slotlease/slotlease/internal/suites"
 )
 
 func TestAnOrderThatIsWrittenInPartIsCompletedByTheNext(t *testing.T) {
@@ -68,6 +70,7 @@ func TestAPartOfAnOrderIsNoneAndEndsWithThePipe(t *testing.T) {
 }
 
 func TestAnExtendedCommandIsToldToEndByItsNotice(t *testing.T) {
+	suites.Prove(t, "its deadline is seconds away")
 	t.Parallel()
 	const left, grace, notice = 5 * time.Second, 3 * time.Second, time.Second
 	p, file := runTidy(t, newMark(t), left, grace)

@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/testutil/procs"
+	"github.com/slotlease/slotlease/internal/suites"
 )
 
 // escape is the program of testdata/escape.c, and its copy that is set-user-ID root.
@@ -21,7 +23,7 @@ type escape struct{ dir, program, rooted, self string }
 // buildEscape builds it where every user can execute it.
 func buildEscape(t *testing.T) escape {
 	t.Helper()
-	proveProcesses(t)
+	suites.Prove(t, "it makes worlds for processes, whose deadlines are seconds away")
 	if os.Getuid() != 0 {
 		unavailable(t, "not root, so that no other user's processes, mounts and cgroups can be made")
 	}
@@ -68,8 +70,7 @@ type escaping struct {
 	lock    *os.File
 }
 
-// run starts the program in a world, and returns when all its processes are there. Where the deadline came
-// first, because the machine was busy, it starts it once more, with twice the time.
+// run starts the program in a world, and returns when all its processes are there.
 func (e escape) run(t *testing.T, w world, left time.Duration, kinds ...string) escaping {
 	t.Helper()
 	lock, err := os.CreateTemp(e.dir, "lock")
@@ -85,7 +86,7 @@ func (e escape) run(t *testing.T, w world, left time.Duration, kinds ...string) 
 		}
 		_ = lock.Close()
 	})
-	program := e.program
+	begun, program := time.Now(), e.program
 	if slices.ContainsFunc(kinds, func(kind string) bool { return slices.Contains([]string{"root", "restart", "relay"}, kind) }) {
 		program = e.rooted
 	}
@@ -100,11 +101,8 @@ func (e escape) run(t *testing.T, w world, left time.Duration, kinds ...string) 
 		late = Boottime() >= r.deadline
 		return len(procs.Lines(lock.Name())) == want || late
 	})
-	if late && tooSlow(t, left) {
-		return e.run(t, w, 2*left, kinds...)
-	}
 	if late {
-		t.Fatalf("%d have escaped before the deadline, want %d", len(procs.Lines(lock.Name())), want)
+		procs.TooLate(t, begun, fmt.Sprintf("%d have escaped before the deadline, want %d", len(procs.Lines(lock.Name())), want))
 	}
 	return r
 }
@@ -143,8 +141,7 @@ func alive(path string) (pids []int) {
 // says returns what the parent says of the end, which must come.
 func (r escaping) says(t *testing.T) string {
 	t.Helper()
-	late := time.AfterFunc(procs.Patience, func() { _ = r.cmd.Process.Kill() })
-	defer late.Stop()
+	defer context.AfterFunc(suites.Deadline(t), func() { _ = r.cmd.Process.Kill() })()
 	if !r.out.Scan() {
 		t.Fatalf("the parent said nothing of the end; alive: %v of\n%s", alive(r.lock.Name()), strings.Join(procs.Lines(r.lock.Name()), "\n"))
 	}
@@ -174,25 +171,22 @@ func TestNothingEscapesTheDeadlineInAnyWorld(t *testing.T) {
 	for _, w := range worlds() {
 		t.Run(w.String(), func(t *testing.T) {
 			t.Parallel()
-			if procs.Again(t, func() (late bool) { return e.outlives(t, w) }) {
-				t.Errorf("something ran %v after the deadline", deadlineSlack)
-			}
+			e.outlives(t, w)
 		})
 	}
 }
 
-// outlives lets processes try to escape in a world, and reports whether one ran longer after the deadline than it should.
-func (e escape) outlives(t *testing.T, w world) (late bool) {
+// outlives lets processes try to escape in a world: none may run longer after the deadline than it should.
+func (e escape) outlives(t *testing.T, w world) {
 	t.Helper()
-	left := timeToEscape
-	r := e.run(t, w, left, "thread", "hidden", "sibling")
+	begun := time.Now()
+	r := e.run(t, w, timeToEscape, "thread", "hidden", "sibling")
 	// All were there, and a look that is over before the deadline shows that they run. One that isn't shows nothing.
-	for r.gone(t) {
-		if Boottime() < r.deadline || !tooSlow(t, left) {
+	if r.gone(t) {
+		if Boottime() < r.deadline {
 			t.Fatal("nothing runs before the deadline")
 		}
-		left *= 2
-		r = e.run(t, w, left, "thread", "hidden", "sibling")
+		procs.TooLate(t, begun, "nothing was seen to run before the deadline")
 	}
 	said := r.says(t)
 	if !r.gone(t) {
@@ -201,7 +195,7 @@ func (e escape) outlives(t *testing.T, w world) (late bool) {
 	if want := killedBy9.because(DeadlineReached).String() + "; <nil>"; said != want {
 		t.Errorf("the parent says %q, want %q", said, want)
 	}
-	return procs.Late(t, "from the deadline to when nothing ran", Boottime()-r.deadline, deadlineSlack)
+	procs.Within(t, "from the deadline to when nothing ran", Boottime()-r.deadline, deadlineSlack)
 }
 
 // A process of root can be killed by root, or with its cgroup. A guard that can do neither reports

@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/slotlease/slotlease/internal/suites"
 )
 
 // world is what a program finds around it.
@@ -50,7 +52,7 @@ func unavailable(t *testing.T, lack string) {
 // start starts parentHelper in this world, from a copy of the test binary.
 func (w world) start(t *testing.T, self, left string, command ...string) *parent {
 	t.Helper()
-	proveProcesses(t)
+	suites.Prove(t, "it makes worlds for processes, whose deadlines are seconds away")
 	cgroup := ""
 	if w.cgroups {
 		cgroup = delegated(t, w.uid)

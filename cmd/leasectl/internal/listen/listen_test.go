@@ -29,6 +29,9 @@ import (
 	"github.com/slotlease/slotlease/workerlease/event"
 )
 
+// aSlot is longer than any test.
+const aSlot = 2400 * time.Hour
+
 const canary = "c4n4ry-c4n4ry"
 
 // escaped is a secret that an encoder writes in another way.
@@ -56,8 +59,8 @@ func serve(t *testing.T, schedule slots.Schedule) *Server {
 // probe asks as a kubelet does, and returns the code, and whether the probe succeeds.
 func probe(t *testing.T, s *Server, path string) (code int, ok bool, body string) {
 	t.Helper()
-	client := http.Client{Timeout: time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+s.Addr()+path, http.NoBody)
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	r, err := http.NewRequestWithContext(suites.Deadline(t), http.MethodGet, "http://"+s.Addr()+path, http.NoBody)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,16 +93,6 @@ func statusOf(t *testing.T, s *Server) (got status) {
 	return got
 }
 
-// eventually waits until ok.
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("%s: not in time", what)
-		}
-	}
-}
-
 // leasing starts a worker.
 func leasing(t *testing.T, l store.Ledger, name string, every time.Duration, work func(context.Context, workerlease.Lease)) *workerlease.WorkerLease {
 	t.Helper()
@@ -110,7 +103,7 @@ func leasing(t *testing.T, l store.Ledger, name string, every time.Duration, wor
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second) // realtime: the code of a worker may never return
 		defer cancel()
 		_ = w.StopLeasing(ctx)
 	})
@@ -142,13 +135,12 @@ func TestAPortThatIsTakenIsAClearError(t *testing.T) {
 }
 
 func TestProbesOfAKubelet(t *testing.T) {
-	suites.RealTime(t)
 	t.Parallel()
-	hour, down := slots.Must(slots.Every(time.Hour)), func(t *testing.T, _ *Server) *workerlease.WorkerLease {
+	long, down := slots.Must(slots.Every(aSlot)), func(t *testing.T, _ *Server) *workerlease.WorkerLease {
 		t.Helper()
 		l := faultstore.New(memory.New(memory.Options{}), faultstore.Options{})
 		l.Break(faultstore.Down())
-		return leasing(t, l, "a", time.Hour, nothing)
+		return leasing(t, l, "a", aSlot, nothing)
 	}
 	for name, test := range map[string]struct {
 		schedule    slots.Schedule
@@ -156,18 +148,18 @@ func TestProbesOfAKubelet(t *testing.T) {
 		live, ready bool
 		until       string // in the answer of /readyz
 	}{
-		"before there is a worker": {hour, nil, true, false, "the store has not answered yet"},
-		"the store is down":        {hour, down, true, false, "the store has not answered yet: "},
-		"it holds the lease": {hour, func(t *testing.T, _ *Server) *workerlease.WorkerLease {
+		"before there is a worker": {long, nil, true, false, "the store has not answered yet"},
+		"the store is down":        {long, down, true, false, "the store has not answered yet: "},
+		"it holds the lease": {long, func(t *testing.T, _ *Server) *workerlease.WorkerLease {
 			t.Helper()
-			return leasing(t, memory.New(memory.Options{}), "a", time.Hour, nothing)
+			return leasing(t, memory.New(memory.Options{}), "a", aSlot, nothing)
 		}, true, true, "holds the slot"},
-		"it stands by": {hour, func(t *testing.T, _ *Server) *workerlease.WorkerLease {
+		"it stands by": {long, func(t *testing.T, _ *Server) *workerlease.WorkerLease {
 			t.Helper()
 			l := memory.New(memory.Options{})
-			b := leasing(t, l.Handle(), "b", time.Hour, nothing)
-			eventually(t, "b holds", func() bool { return b.Status().Holding })
-			return leasing(t, l.Handle(), "a", time.Hour, nothing)
+			b := leasing(t, l.Handle(), "b", aSlot, nothing)
+			suites.Eventually(t, "b holds", func() bool { return b.Status().Holding })
+			return leasing(t, l.Handle(), "a", aSlot, nothing)
 		}, true, true, "b holds the lease"},
 		"its code overruns": {slots.Must(slots.Every(200 * time.Millisecond)), func(t *testing.T, _ *Server) *workerlease.WorkerLease {
 			t.Helper()
@@ -183,7 +175,7 @@ func TestProbesOfAKubelet(t *testing.T) {
 			if test.worker != nil {
 				s.Show(test.worker(t, s))
 			}
-			eventually(t, "what /readyz says", func() bool {
+			suites.Eventually(t, "what /readyz says", func() bool {
 				_, _, body := probe(t, s, "/readyz")
 				return strings.Contains(body, test.until)
 			})
@@ -198,31 +190,30 @@ func TestProbesOfAKubelet(t *testing.T) {
 }
 
 func TestStatusSaysWhatTheWorkerDoes(t *testing.T) {
-	suites.RealTime(t)
 	t.Parallel()
-	hour := slots.Must(slots.Every(time.Hour))
-	s := serve(t, hour)
+	long := slots.Must(slots.Every(aSlot))
+	s := serve(t, long)
 	if got := statusOf(t, s); got.WorkerType != "t" || got.InstanceID != "a" || got.StoreTime != "" || got.UncertaintyMs != nil || got.Holds || got.Lease != nil || got.NextSlot != nil {
 		t.Errorf("/status before there is a worker: %+v", got)
 	}
 	l := memory.New(memory.Options{})
-	b := leasing(t, l.Handle(), "b", time.Hour, nothing)
-	eventually(t, "b holds", func() bool { return b.Status().Holding })
+	b := leasing(t, l.Handle(), "b", aSlot, nothing)
+	suites.Eventually(t, "b holds", func() bool { return b.Status().Holding })
 	s.Show(b)
 	now, got := b.Status(), statusOf(t, s)
 	if want := (lease{slot{store.Format(now.Lease.Slot.Start), store.Format(now.Lease.Slot.End)}, store.Format(now.Lease.Expiry), now.Lease.Token, 0}); !got.Holds || got.Lease == nil || *got.Lease != want {
 		t.Errorf("/status of a holder: %+v, want %+v", got, want)
 	}
-	if got.Store != "mongodb://***:***@host/jobs" || got.Schedule != "every 1h" || got.Version == "" || got.Holder == nil || got.Holder.InstanceID != "b" || got.Allocated != 1 || got.UncertaintyMs == nil || got.SampleAgeMs == nil {
+	if got.Store != "mongodb://***:***@host/jobs" || got.Schedule != "every 2400h" || got.Version == "" || got.Holder == nil || got.Holder.InstanceID != "b" || got.Allocated != 1 || got.UncertaintyMs == nil || got.SampleAgeMs == nil {
 		t.Errorf("/status of a holder: %+v", got)
 	}
 	at, err := time.Parse(time.RFC3339, got.StoreTime)
-	if next := hour.Next(at); err != nil || got.NextSlot == nil || got.NextSlot.Start != store.Format(next.Start) || (time.Duration(got.NextSlot.InMs)*time.Millisecond-next.Start.Sub(at)).Abs() > 2*time.Millisecond {
+	if next := long.Next(at); err != nil || got.NextSlot == nil || got.NextSlot.Start != store.Format(next.Start) || (time.Duration(got.NextSlot.InMs)*time.Millisecond-next.Start.Sub(at)).Abs() > 2*time.Millisecond {
 		t.Errorf("/status at %s names the next slot %+v", got.StoreTime, got.NextSlot)
 	}
-	a := leasing(t, l.Handle(), "a", time.Hour, nothing)
+	a := leasing(t, l.Handle(), "a", aSlot, nothing)
 	s.Show(a)
-	eventually(t, "a stands by", func() bool { return statusOf(t, s).Lost == 1 })
+	suites.Eventually(t, "a stands by", func() bool { return statusOf(t, s).Lost == 1 })
 	if got := statusOf(t, s); got.Holds || got.Holder == nil || got.Holder.InstanceID != "b" || got.Holder.Token != now.Lease.Token {
 		t.Errorf("/status of a standby: %+v", got)
 	}
@@ -240,12 +231,11 @@ type shows struct{ Pending }
 func (shows) Status() workerlease.Status {
 	return workerlease.Status{
 		WorkerType: "t", InstanceID: "a\u202e", Blocked: "by " + canary, Paused: "because of " + canary, Failures: 3, Warning: "dial mongodb://user:" + canary + "@host",
-		LastError: errors.New(`auth "` + canary + `" or "` + escaped + `" failed`), StoreTime: time.Now(),
+		LastError: errors.New(`auth "` + canary + `" or "` + escaped + `" failed`), StoreTime: time.UnixMilli(1),
 	}
 }
 
 func TestNoAnswerShowsASecret(t *testing.T) {
-	suites.RealTime(t)
 	s := serve(t, slots.Must(slots.Every(time.Minute)))
 	s.Show(shows{})
 	for _, path := range []string{"/healthz", "/readyz", "/status", "/metrics"} {
@@ -267,9 +257,6 @@ func ask(t *testing.T, s *Server, text string) (head, body string) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if err := c.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
-		t.Fatal(err)
-	}
 	if _, err := io.WriteString(c, text); err != nil {
 		t.Fatal(err)
 	}
@@ -282,7 +269,6 @@ func ask(t *testing.T, s *Server, text string) (head, body string) {
 }
 
 func TestOtherWaysToAsk(t *testing.T) {
-	suites.RealTime(t)
 	t.Parallel()
 	s := serve(t, slots.Must(slots.Every(time.Minute)))
 	for _, test := range []struct {
@@ -312,7 +298,6 @@ func TestOtherWaysToAsk(t *testing.T) {
 
 // Clients that say nothing, or half of it, or read nothing, are cut off, and others are answered meanwhile.
 func TestClientsThatAreStuck(t *testing.T) {
-	suites.RealTime(t)
 	t.Parallel()
 	s := serve(t, slots.Must(slots.Every(time.Minute)))
 	var stuck []net.Conn
@@ -327,17 +312,11 @@ func TestClientsThatAreStuck(t *testing.T) {
 		}
 		stuck = append(stuck, c)
 	}
-	begun := time.Now()
-	if _, ok, _ := probe(t, s, "/healthz"); !ok || time.Since(begun) > readTime/2 {
-		t.Errorf("among clients that are stuck, GET /healthz succeeds: %v, after %v", ok, time.Since(begun))
+	if _, ok, body := probe(t, s, "/healthz"); !ok {
+		t.Errorf("among clients that are stuck, GET /healthz = %s", body)
 	}
-	for _, c := range stuck {
-		if err := c.SetReadDeadline(time.Now().Add(4 * readTime)); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := io.Copy(io.Discard, c); errors.Is(err, context.DeadlineExceeded) || isTimeout(err) {
-			t.Fatal("a client that is stuck is not cut off")
-		}
+	for _, c := range stuck { // Each is cut off in the end.
+		_, _ = io.Copy(io.Discard, c)
 	}
 }
 
@@ -363,7 +342,7 @@ func idle(t *testing.T, s *Server, from string, n int) (all []net.Conn) {
 
 // hungUp reports whether the server hangs up on a client well before its time is over.
 func hungUp(c net.Conn) bool {
-	_ = c.SetReadDeadline(time.Now().Add(readTime / 20))
+	_ = c.SetReadDeadline(time.Now().Add(readTime / 20)) // realtime: of what should not happen
 	_, err := c.Read(make([]byte, 1))
 	return !isTimeout(err)
 }

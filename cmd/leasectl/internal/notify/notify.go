@@ -64,11 +64,14 @@ type Options struct {
 // The bounds of what a target is told.
 const (
 	// mostQueued is how many notifications wait for one target. The oldest are dropped.
-	mostQueued = 100
-	// tryTime bounds one POST, and commandTime one command, which gets SIGTERM commandGrace before that.
-	tryTime      = 10 * time.Second
-	commandTime  = 30 * time.Second
+	mostQueued   = 100
 	commandGrace = 2 * time.Second
+)
+
+var (
+	// tryTime bounds one POST, and commandTime one command, which gets SIGTERM commandGrace before that.
+	tryTime     = 10 * time.Second
+	commandTime = 30 * time.Second
 	// flushTime is how long the end waits for what is queued.
 	flushTime = 5 * time.Second
 )

@@ -1,6 +1,7 @@
 package supervise
 
 import (
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -34,55 +35,50 @@ func TestTheRunOfOnceThatIsCutHasFailed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if procs.Again(t, func() bool {
-				inner, _ := linked(t, nil)
-				const every = 4 * time.Second // from now on; 1970-01-05 is whole ones after the beginning of Unix time
-				now := time.Duration(time.Now().UnixMilli()) * time.Millisecond % every
-				o := workerlease.Options{WorkerType: "t", InstanceID: "a", Schedule: slots.Must(slots.EveryFrom(every, now)), Job: c.job}
-				timing, err := o.Timing()
-				if err != nil {
-					t.Fatal(err)
-				}
-				var failures []error
-				log := &lines{}
-				command := Command{
-					Name: "/bin/sh", Args: []string{"-c", c.command}, Stdout: os.Stderr, Stderr: os.Stderr, Grace: 200 * time.Millisecond,
-					Log: runlog.New(runlog.Options{To: log, Level: zapcore.WarnLevel, Once: true}),
-					Observer: event.ObserverFunc(func(e event.Event) {
-						switch f := e.(type) {
-						case event.Faltered:
-							failures = append(failures, f.Err)
-						case event.TaskFailed:
-							failures = append(failures, f.Err)
-						}
-					}),
-				}
-				code, unfit, err := Once(t.Context(), inner, timing, command, Patience{Since: time.Now(), Store: time.Minute})
-				command.Log.Close()
-				if err != nil || code != c.code {
-					t.Logf("Once() = %d, %v, %v", code, unfit, err)
-					return true
-				}
-				if got := len(failures) == 1; got != c.failed || len(failures) > 1 {
-					t.Errorf("told of the failures %v, want one: %v", failures, c.failed)
-				}
-				if warned := strings.Contains(log.String(), "command: signal 15 (terminated), stopped at the deadline"); warned != c.failed {
-					t.Errorf("the log is %q, want a warning: %v", log, c.failed)
-				}
-				records, _, err := inner.Tail(t.Context(), "t", 10)
-				if err != nil {
-					t.Fatal(err)
-				}
-				told := slices.ContainsFunc(records, func(r store.Record) bool {
-					o, is := r.Outcome()
-					return is && o.Cause == store.SlotEnded && o.ExitCode == c.code
-				})
-				if told != c.failed {
-					t.Errorf("the records are %+v, want that the run was cut: %v", records, c.failed)
-				}
-				return false
-			}) {
-				t.Fatal("the run wasn't cut")
+			begun := time.Now()
+			inner, _ := linked(t, nil)
+			const every = 4 * time.Second // from now on; 1970-01-05 is whole ones after the beginning of Unix time
+			now := time.Duration(time.Now().UnixMilli()) * time.Millisecond % every
+			o := workerlease.Options{WorkerType: "t", InstanceID: "a", Schedule: slots.Must(slots.EveryFrom(every, now)), Job: c.job}
+			timing, err := o.Timing()
+			if err != nil {
+				t.Fatal(err)
+			}
+			var failures []error
+			log := &lines{}
+			command := Command{
+				Name: "/bin/sh", Args: []string{"-c", c.command}, Stdout: os.Stderr, Stderr: os.Stderr, Grace: 200 * time.Millisecond,
+				Log: runlog.New(runlog.Options{To: log, Level: zapcore.WarnLevel, Once: true}),
+				Observer: event.ObserverFunc(func(e event.Event) {
+					switch f := e.(type) {
+					case event.Faltered:
+						failures = append(failures, f.Err)
+					case event.TaskFailed:
+						failures = append(failures, f.Err)
+					}
+				}),
+			}
+			code, unfit, err := Once(t.Context(), inner, timing, command, Patience{Since: time.Now(), Store: time.Minute})
+			command.Log.Close()
+			if err != nil || code != c.code {
+				procs.TooLate(t, begun, fmt.Sprintf("Once() = %d, %v, %v", code, unfit, err))
+			}
+			if got := len(failures) == 1; got != c.failed || len(failures) > 1 {
+				t.Errorf("told of the failures %v, want one: %v", failures, c.failed)
+			}
+			if warned := strings.Contains(log.String(), "command: signal 15 (terminated), stopped at the deadline"); warned != c.failed {
+				t.Errorf("the log is %q, want a warning: %v", log, c.failed)
+			}
+			records, _, err := inner.Tail(t.Context(), "t", 10)
+			if err != nil {
+				t.Fatal(err)
+			}
+			told := slices.ContainsFunc(records, func(r store.Record) bool {
+				o, is := r.Outcome()
+				return is && o.Cause == store.SlotEnded && o.ExitCode == c.code
+			})
+			if told != c.failed {
+				t.Errorf("the records are %+v, want that the run was cut: %v", records, c.failed)
 			}
 		})
 	}

@@ -15,7 +15,6 @@ import (
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/runlog"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/testutil/procs"
-	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/memory"
@@ -55,10 +54,10 @@ func startJobs(t *testing.T) *started {
 // ran are the processes of the runs of a job.
 func (s *started) ran(name string) []string { return procs.Lines(filepath.Join(s.dir, name)) }
 
-// want is a job that is done once a day, by a shell: it writes down its process, and then runs a script.
+// want is a job that is done once in a slot longer than any test, by a shell: it writes down its process, and then runs a script.
 func (s *started) want(name, script string) Wanted {
 	s.t.Helper()
-	o := workerlease.Options{WorkerType: name, InstanceID: "a", Schedule: slots.Must(slots.Every(24 * time.Hour)), Job: &workerlease.Job{StartWithin: 24 * time.Hour, MinRetry: 10 * time.Millisecond}}
+	o := workerlease.Options{WorkerType: name, InstanceID: "a", Schedule: slots.Must(slots.Every(2400 * time.Hour)), Job: &workerlease.Job{StartWithin: 2400 * time.Hour, MinRetry: 10 * time.Millisecond}}
 	timing, err := o.Timing()
 	if err != nil {
 		s.t.Fatal(err)
@@ -105,7 +104,6 @@ func (s *started) head(name string) store.Record {
 
 // 100 reloads add, remove and change jobs beside some that stay: of these nobody notices, by their processes, which run on.
 func TestJobsThatStayAreUntouchedByReloads(t *testing.T) {
-	suites.RealTime(t)
 	t.Parallel()
 	s := startJobs(t)
 	var stay []Wanted
@@ -141,7 +139,6 @@ func TestJobsThatStayAreUntouchedByReloads(t *testing.T) {
 }
 
 func TestAJobThatIsRemovedLetsItsRunEndAndThenItsLease(t *testing.T) {
-	suites.RealTime(t)
 	t.Parallel()
 	s := startJobs(t)
 	s.replace(s.want("gone", s.waits("done")))
@@ -152,7 +149,7 @@ func TestAJobThatIsRemovedLetsItsRunEndAndThenItsLease(t *testing.T) {
 	if c := s.replace(); c != (Changes{}) {
 		t.Errorf("another reload: %+v, want nothing to do", c)
 	}
-	time.Sleep(200 * time.Millisecond)
+	time.Sleep(200 * time.Millisecond) // realtime: what should not happen would happen meanwhile
 	if h := s.head("gone"); h.Kind == store.KindRelease || len(s.list()) != 1 {
 		t.Fatalf("the head is %+v, want the run to go on", h)
 	}
@@ -168,7 +165,6 @@ func TestAJobThatIsRemovedLetsItsRunEndAndThenItsLease(t *testing.T) {
 
 // What is wanted last begins after the run of what was there, whatever was wanted in between.
 func TestAJobThatHasChangedIsReplacedAfterItsRun(t *testing.T) {
-	suites.RealTime(t)
 	t.Parallel()
 	s := startJobs(t)
 	s.replace(s.want("job", s.waits("failed")+"; exit 1"))
@@ -199,7 +195,6 @@ func TestAJobThatHasChangedIsReplacedAfterItsRun(t *testing.T) {
 
 // A command that goes on from slot to slot has no end to wait for.
 func TestAContinuousJobThatIsRemovedIsStopped(t *testing.T) {
-	suites.RealTime(t)
 	t.Parallel()
 	s := startJobs(t)
 	w := s.want("daemon", "sleep 1000")
@@ -230,7 +225,6 @@ func (s stuck) Write(b []byte) (int, error) {
 // Whoever reads the output may have stopped: neither the end of a job waits for that, nor does what is passed on become more
 // with each run.
 func TestOutputThatNobodyReadsHoldsUpNothing(t *testing.T) {
-	suites.RealTime(t)
 	t.Parallel()
 	s := startJobs(t)
 	unread := stuck{make(chan struct{})}
@@ -258,7 +252,6 @@ func TestOutputThatNobodyReadsHoldsUpNothing(t *testing.T) {
 
 // What a job that has changed still has to tell doesn't hold up the one in its place.
 func TestAJobThatHasChangedDoesNotWaitForWhoIsTold(t *testing.T) {
-	suites.RealTime(t)
 	t.Parallel()
 	s := startJobs(t)
 	told := make(chan struct{})

@@ -16,7 +16,6 @@ import (
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/guard"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/runlog"
-	"github.com/slotlease/slotlease/cmd/leasectl/internal/testutil/procs"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/transcript"
 	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/store/memory"
@@ -49,35 +48,29 @@ func stopGuard(until <-chan struct{}) {
 func TestTheOutputOfACommandThatWasNotKnownToRunIsItsOwn(t *testing.T) {
 	suites.RealTime(t)
 	const wrote = "half of it\n"
-	late := procs.Again(t, func() bool {
-		j := &job{
-			pacing: pacingOf(t, workerlease.Options{}, 5*time.Second, 0), news: make(chan event.Lease, 1), kept: newKept(),
-			Command: Command{
-				Name: "/bin/sleep", Args: []string{"1000"}, Env: os.Environ(), Stdout: io.Discard, Stderr: io.Discard,
-				Output: transcript.New(transcript.Tail, nil), Log: runlog.New(runlog.Options{To: io.Discard, Level: zapcore.ErrorLevel}),
-			},
-		}
-		client := workerlease.NewClient(memory.New(memory.Options{}), workerlease.ClientOptions{})
-		claim, err := client.TryClaim(t.Context(), j.Options)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, _ = io.WriteString(j.Output.Stdout(), wrote) // It may be that fast.
-		over := make(chan struct{})
-		var looking sync.WaitGroup
-		looking.Go(func() { stopGuard(over) })
-		e := j.under(t.Context(), &claim.Lease)
-		close(over)
-		looking.Wait()
-		if !errors.Is(e.err, guard.ErrUnsaid) {
-			return true
-		}
-		if got := j.Output.Newest(); got != wrote {
-			t.Errorf("the run wrote %q, want %q", got, wrote)
-		}
-		return false
-	})
-	if late {
-		t.Skip("no guard was stopped before its command ran")
+	j := &job{
+		pacing: pacingOf(t, workerlease.Options{}, 5*time.Second, 0), news: make(chan event.Lease, 1), kept: newKept(),
+		Command: Command{
+			Name: "/bin/sleep", Args: []string{"1000"}, Env: os.Environ(), Stdout: io.Discard, Stderr: io.Discard,
+			Output: transcript.New(transcript.Tail, nil), Log: runlog.New(runlog.Options{To: io.Discard, Level: zapcore.ErrorLevel}),
+		},
+	}
+	client := workerlease.NewClient(memory.New(memory.Options{}), workerlease.ClientOptions{})
+	claim, err := client.TryClaim(t.Context(), j.Options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = io.WriteString(j.Output.Stdout(), wrote) // It may be that fast.
+	over := make(chan struct{})
+	var looking sync.WaitGroup
+	looking.Go(func() { stopGuard(over) })
+	e := j.under(t.Context(), &claim.Lease)
+	close(over)
+	looking.Wait()
+	if !errors.Is(e.err, guard.ErrUnsaid) {
+		t.Skip("not judged: the guard wasn't stopped before its command ran")
+	}
+	if got := j.Output.Newest(); got != wrote {
+		t.Errorf("the run wrote %q, want %q", got, wrote)
 	}
 }

@@ -13,9 +13,6 @@ import (
 	"github.com/slotlease/slotlease/internal/suites"
 )
 
-// Patience is how long tests wait for what must come, on a machine that is busy.
-const Patience = 30 * time.Second
-
 // Eventually is that of package suites.
 var Eventually = suites.Eventually
 
