@@ -4,11 +4,11 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
-	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/slotlease/slotlease/internal/failovers"
+	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/testutil/etcdpeer"
 )
@@ -36,9 +36,9 @@ func TestFailovers(t *testing.T) {
 }
 
 // leader is the member that leads, once they have elected one.
-func leader(t *testing.T, members []*etcdpeer.Server) *etcdpeer.Server {
+func leader(t *testing.T, members []*etcdpeer.Server) (leads *etcdpeer.Server) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+	suites.Eventually(t, "a member leads", func() bool {
 		for _, m := range members {
 			c, err := clientv3.New(clientv3.Config{Endpoints: []string{m.Addr()}})
 			if err != nil {
@@ -47,10 +47,10 @@ func leader(t *testing.T, members []*etcdpeer.Server) *etcdpeer.Server {
 			s, err := c.Status(within(t), m.Addr())
 			_ = c.Close()
 			if err == nil && s.Leader == s.Header.MemberId {
-				return m
+				leads = m
 			}
 		}
-	}
-	t.Fatal("no member leads for a minute")
-	return nil
+		return leads != nil
+	})
+	return leads
 }

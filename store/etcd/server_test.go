@@ -10,6 +10,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/internal/documenttest"
 	"github.com/slotlease/slotlease/testutil/etcdpeer"
@@ -221,19 +222,13 @@ func TestAClusterSurvivesTheLossOfAMember(t *testing.T) {
 	write := func() {
 		t.Helper()
 		seq++
-		ctx := within(t)
-		for {
-			op, cancel := context.WithTimeout(ctx, 2*time.Second)
-			err := l.Append(op, storetest.Grant("job", seq))
-			cancel()
-			if err == nil || errors.Is(err, store.ErrConflict) {
-				return
+		documenttest.Comes(t, "Append()", func(ctx context.Context, _ int) error {
+			err := l.Append(ctx, storetest.Grant("job", seq))
+			if errors.Is(err, store.ErrConflict) {
+				return nil
 			}
-			if ctx.Err() != nil {
-				t.Fatalf("Append() = %v", err)
-			}
-			time.Sleep(50 * time.Millisecond)
-		}
+			return err
+		})
 	}
 	for range 5 {
 		write()
@@ -262,15 +257,10 @@ func TestAClusterSurvivesTheLossOfAMember(t *testing.T) {
 	}
 	members[1].Resume()
 	var got []store.Record
-	for ctx := within(t); ; {
-		op, cancel := context.WithTimeout(ctx, 2*time.Second)
-		var err error
-		got, _, err = l.Tail(op, "job", 100)
-		cancel()
-		if err == nil || ctx.Err() != nil {
-			break
-		}
-	}
+	documenttest.Comes(t, "Tail()", func(ctx context.Context, _ int) (err error) {
+		got, _, err = l.Tail(ctx, "job", 100)
+		return err
+	})
 	if len(got) != int(seq) || got[0].Seq != seq {
 		t.Errorf("Tail() = %d records, want all %d that were acknowledged", len(got), seq)
 	}
@@ -296,11 +286,10 @@ func TestAClusterThatHasLostItsDataIsRefused(t *testing.T) {
 	client := raw(t, s.URI())
 	var err error
 	for n := range 10 { // Also when there are more revisions than there were.
-		for ctx := within(t); ctx.Err() == nil; time.Sleep(50 * time.Millisecond) {
-			if _, _, err = l.Tail(ctx, "job", 1); !errors.Is(err, store.ErrNotStored) {
-				break // It is connected again.
-			}
-		}
+		suites.Eventually(t, "the ledger is connected again", func() bool {
+			_, _, err = l.Tail(within(t), "job", 1)
+			return !errors.Is(err, store.ErrNotStored)
+		})
 		if !errors.Is(err, store.ErrRefused) || !strings.Contains(err.Error(), "has lost") {
 			t.Fatalf("Tail() after %d puts = %v, want that it is refused", n, err)
 		}

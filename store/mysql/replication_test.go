@@ -186,10 +186,7 @@ func TestARecordThatNoSemiSynchronousReplicaHasIsUnknownAndUnseen(t *testing.T) 
 		t.Errorf("Tail() beside a record that the replica lacks = %+v, %v, want the one before", got, err)
 	}
 	p.replica.Resume()
-	suites.Eventually(t, "Get() when the replica is back", func() bool {
-		_, err := other.Get(within(t), "job", 2)
-		return err == nil
-	})
+	documenttest.Comes(t, "Get() when the replica is back", func(ctx context.Context, _ int) error { return documenttest.ErrorOf(other.Get(ctx, "job", 2)) })
 }
 
 // A server whose replica doesn't answer keeps the sessions of appends whose callers have gone.

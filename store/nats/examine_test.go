@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/internal/documenttest"
 	"github.com/slotlease/slotlease/testutil/natspeer"
 	"github.com/slotlease/slotlease/testutil/storetest"
 )
@@ -156,20 +157,13 @@ func TestAClusterSurvivesTheLossOfAServer(t *testing.T) {
 	seq := int64(0)
 	persist := func(do func(context.Context) error) { // tries until it is done: servers elect a leader meanwhile
 		t.Helper()
-		ctx := within(t)
-		for {
-			// A reply that a dead server owed never comes.
-			try, cancel := context.WithTimeout(ctx, 5*time.Second)
-			err := do(try)
-			cancel()
-			if err == nil || errors.Is(err, store.ErrConflict) {
-				return
+		documenttest.Comes(t, "what servers do", func(ctx context.Context, _ int) error {
+			err := do(ctx) // A reply that a dead server owed never comes.
+			if errors.Is(err, store.ErrConflict) {
+				return nil
 			}
-			if ctx.Err() != nil {
-				t.Fatal(err)
-			}
-			time.Sleep(50 * time.Millisecond)
-		}
+			return err
+		})
 	}
 	write := func() {
 		t.Helper()

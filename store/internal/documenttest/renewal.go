@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/testutil/storetest"
 )
@@ -46,20 +47,18 @@ func GoesOn(t *testing.T, l store.Ledger, renew func()) {
 // Comes has do tried until it succeeds, while the test has time.
 func Comes(t *testing.T, what string, do func(ctx context.Context, n int) error) {
 	t.Helper()
-	limit, bounded := t.Deadline()
-	if !bounded {
-		limit = time.Now().Add(10 * time.Minute)
-	}
-	for n := 0; ; n++ {
-		err := do(Within(t, 5*time.Second), n)
-		if err == nil {
-			return
+	var err error
+	defer func() {
+		if err != nil {
+			t.Logf("%s = %v, want nil in the end", what, err)
 		}
-		if time.Until(limit) < 20*time.Second {
-			t.Fatalf("%s = %v, want nil in the end", what, err)
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
+	}()
+	n := -1
+	suites.Eventually(t, what, func() bool {
+		n++
+		err = do(Within(t, 5*time.Second), n)
+		return err == nil
+	})
 }
 
 // ComesToSay has do tried until its error says all parts.
