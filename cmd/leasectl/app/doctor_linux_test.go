@@ -136,7 +136,6 @@ func TestAHealthyStoreIsShownSo(t *testing.T) {
 
 // Faults that only a whole ledger shows. The stores' own tests plant those of stores.
 func TestAFaultOfALedgerIsFound(t *testing.T) {
-	suites.RealTime(t)
 	change := func(statements ...string) func(t *testing.T, l store.Ledger, path string) {
 		return func(t *testing.T, _ store.Ledger, path string) {
 			t.Helper()
@@ -204,14 +203,14 @@ func TestAFaultOfALedgerIsFound(t *testing.T) {
 			l, uri := newLedger(t)
 			fill(t, l)
 			c.plant(t, l, strings.TrimPrefix(uri, "sqlite:"))
-			found, _, _ := examined(t, nil, "--store", uri)
+			found, _, _ := examined(t, nil, "--store", uri, "--timeout", "5m")
 			wantCheck(t, found, c.check, c.level, c.says)
 			for check, f := range found {
 				if check != c.check && f.Level == store.LevelFail {
 					t.Errorf("%s failed, too: %+v", check, f)
 				}
 			}
-			got := leasectl(t, nil, "doctor", "--store", uri)
+			got := leasectl(t, nil, "doctor", "--store", uri, "--timeout", "5m")
 			wantClean(t, "leasectl doctor", got.stdout+got.stderr)
 			if want := map[bool]int{true: exit.Unsound}[c.level == store.LevelFail]; got.code != want || want != 0 && got.stderr != "leasectl: a check failed: "+c.check+"\n" {
 				t.Errorf("leasectl doctor = %+v, want code %d", got, want)

@@ -11,7 +11,6 @@ import (
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
 	"github.com/slotlease/slotlease/internal/recordtest"
-	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/store/sqlite"
 )
 
@@ -172,7 +171,6 @@ func TestRunThatIsStoppedSaysThatItsLedgerWasRemoved(t *testing.T) {
 
 // As of cron, in $HOME, and of systemd, in /: each would have a ledger, and run the job.
 func TestOnceWarnsOfANewLedgerThatIsNamedByTheWorkingDirectory(t *testing.T) {
-	suites.RealTime(t)
 	t.Chdir(t.TempDir())
 	dir, err := os.Getwd()
 	if err != nil {
@@ -183,7 +181,7 @@ func TestOnceWarnsOfANewLedgerThatIsNamedByTheWorkingDirectory(t *testing.T) {
 		path  string
 		warns bool
 	}{{"leases.db", true}, {"leases.db", false}, {filepath.Join(dir, "other.db"), false}} {
-		got := leasectl(t, nil, "run", "--once", "--store", "sqlite:"+c.path, "--worker-type", "t", "--every", "24h", "--log-level", "warn", "--", "true")
+		got := leasectl(t, nil, "run", "--once", "--store", "sqlite:"+c.path, "--worker-type", "t", "--every", oneSlot, "--timeout", "10m", "--log-level", "warn", "--", "true")
 		if got.code != exit.OK || strings.Contains(got.stderr, warning+dir+"/leases.db; ") != c.warns || strings.Contains(got.stderr, warning) != c.warns {
 			t.Errorf("leasectl run --once with sqlite:%s = %+v, want a warning: %v", c.path, got, c.warns)
 		}

@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/slots"
+	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/memory"
 	"github.com/slotlease/slotlease/workerlease"
 	"github.com/slotlease/slotlease/workerlease/event"
@@ -51,7 +51,7 @@ func names(t *testing.T) []string {
 // next is the next message.
 func (m manager) next(t *testing.T) string {
 	t.Helper()
-	if err := m.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
+	if err := m.SetReadDeadline(time.Time{}); err != nil {
 		t.Fatal(err)
 	}
 	b := make([]byte, 4096)
@@ -103,12 +103,11 @@ func lease(t *testing.T, every time.Duration, o workerlease.ClientOptions, work 
 func plain(text string) string { return text }
 
 func TestAServiceManagerIsToldWhatAWorkerDoes(t *testing.T) {
-	suites.RealTime(t)
 	t.Parallel()
 	for _, name := range names(t) {
 		m := listen(t, name)
 		r := NewReporter(dial(t, m, nil), func(text string) string { return strings.ReplaceAll(text, "slot", "SLOT") })
-		w := lease(t, time.Hour, workerlease.ClientOptions{}, func(context.Context) {})
+		w := lease(t, 2400*time.Hour, workerlease.ClientOptions{}, func(context.Context) {})
 		r.Report(w)
 		all := m.until(t, "STATUS=holds SLOT ")
 		if n := slices.Index(all, "READY=1"); n < 0 || slices.Contains(all[n+1:], "READY=1") || slices.Contains(all, "WATCHDOG=1") {
@@ -128,7 +127,7 @@ func TestAServiceManagerIsToldWhatAWorkerDoes(t *testing.T) {
 			}
 		}
 		r.Close()
-		if err := m.SetReadDeadline(time.Now().Add(50 * time.Millisecond)); err != nil {
+		if err := m.SetReadDeadline(time.Now().Add(50 * time.Millisecond)); err != nil { // realtime: of what should not come
 			t.Fatal(err)
 		}
 		for b := make([]byte, 100); ; {
@@ -148,8 +147,7 @@ func TestAServiceManagerIsToldWhatAWorkerDoes(t *testing.T) {
 
 // heldStatus is what is told of a holder.
 func heldStatus(l workerlease.Lease) string {
-	const clock = "15:04:05.000Z"
-	return fmt.Sprintf("STATUS=holds SLOT %s until %s", l.Slot.Start.UTC().Format(clock), l.Expiry.UTC().Format(clock))
+	return fmt.Sprintf("STATUS=holds SLOT %s until %s", store.Format(l.Slot.Start), store.Format(l.Expiry))
 }
 
 // shown is a worker that shows what others have written.
@@ -203,12 +201,10 @@ func TestThePulseOfAWorker(t *testing.T) {
 
 // A service manager that doesn't read holds nobody up.
 func TestAServiceManagerThatDoesNotReadHoldsNobodyUp(t *testing.T) {
-	suites.RealTime(t)
 	t.Parallel()
 	m := listen(t, names(t)[0])
 	s := dial(t, m, nil)
-	begun := time.Now()
-	_ = s.conn.SetWriteDeadline(time.Now().Add(100 * time.Millisecond))
+	_ = s.conn.SetWriteDeadline(time.Now().Add(100 * time.Millisecond)) // realtime: it fills a buffer, or part of it
 	for {
 		if _, err := s.conn.Write(make([]byte, 1000)); err != nil { // Its buffer is full.
 			break
@@ -216,9 +212,6 @@ func TestAServiceManagerThatDoesNotReadHoldsNobodyUp(t *testing.T) {
 	}
 	r := NewReporter(s, plain)
 	r.Close()
-	if took := time.Since(begun); took > 5*time.Second {
-		t.Errorf("Close took %v", took)
-	}
 }
 
 func TestWithoutAServiceManager(t *testing.T) {
