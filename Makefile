@@ -46,7 +46,7 @@ test: ## Run the quick tests: pure packages, the engine, memory, SQLite, and Mon
 	$(GO) test ./...
 
 .PHONY: prove prove-pure prove-served prove-store prove-modules
-prove: ## Run all that the gate leaves out, step by step, for some hours: make prove STORE=redis, or STEPS='^chaos|deploy'
+prove: ## Run all that the gate leaves out, step by step, for some hours: make prove STORE=redis, or STEPS='^chaos|page'
 	.ci/prove $(if $(STEPS)$(STORE),'$(or $(STEPS),(^|[ /])$(STORE)( |$$$$))')
 prove-pure:
 	$(GO) test -timeout 30m $(APART) $(filter-out ./store/sqlite,$(LONGEST)) $$($(GO) list ./... | grep -vE '$(SERVED)|$(STORES)|$(BROWSED)')

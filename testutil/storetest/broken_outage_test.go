@@ -208,12 +208,15 @@ func onFakePeer(t *testing.T, l *lame) {
 				return p.remote(), l.open(state)
 			},
 			Secret:   secret,
-			Recovery: time.Second,
+			Recovery: suites.Limit(time.Second, time.Minute),
 		}
 	})
 }
 
 func TestTheSuiteOfServersPassesASoundStore(t *testing.T) {
+	if suites.Quick() {
+		storetest.Unhurried()
+	}
 	onFakePeer(t, sound())
 }
 

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/store"
 )
 
@@ -53,7 +52,7 @@ func RunPeer(t *testing.T, start func(t *testing.T) PeerHarness) {
 		t.Fatal("the harness has no Peer or no Open: both are required")
 	}
 	if h.Recovery == 0 {
-		h.Recovery = suites.Limit(10*time.Second, 5*patience)
+		h.Recovery = 10 * time.Second
 	}
 	if h.OpenSecret == nil {
 		h.OpenSecret = h.Open
@@ -129,10 +128,12 @@ func (s *served) closing(t *testing.T, l store.Ledger) {
 	t.Cleanup(func() { _ = s.inTime(t, "Close() at the end", l.Close) })
 }
 
-// short is the time that an operation on a server which doesn't answer is given. It ends that much after it at the latest.
+// short is the time that an operation on a server which doesn't answer is given.
 const short = 300 * time.Millisecond
 
-var overtime = suites.Limit(time.Second, patience)
+// What is measured: how long after its context an operation ends at the latest, and how long goroutines that a part of a case left
+// may take to end.
+var overtime, leaving = time.Second, patience / 8
 
 // inTime gives an operation a short time, in which it must end.
 func (s *served) inTime(t *testing.T, what string, call func(ctx context.Context) error) error {

@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/store"
 )
 
@@ -198,7 +197,7 @@ func leavesNothing(t *testing.T, part func(t *testing.T) []attempt) (sent []atte
 		return sent
 	}
 	for began := wall.Now(); runtime.NumGoroutine() > before; wall.Sleep(10 * time.Millisecond) {
-		if wall.Since(began) > suites.Limit(patience/8, patience) {
+		if wall.Since(began) > leaving {
 			var stacks bytes.Buffer
 			_ = pprof.Lookup("goroutine").WriteTo(&stacks, 1)
 			t.Errorf("%d goroutines are left, and there were %d before:\n%s", runtime.NumGoroutine(), before, &stacks)

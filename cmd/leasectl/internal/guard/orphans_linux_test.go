@@ -37,10 +37,11 @@ func initHelper() error {
 			return err
 		}
 	}
-	for len(children(os.Getpid())) > 1 { // the guard
+	left := func() int { return len(children(os.Getpid())) - 1 }                                               // the guard
+	for end := time.Now().Add(suites.Limit(2*time.Second, time.Hour)); left() > 0 && time.Now().Before(end); { // realtime: make prove judges it
 		time.Sleep(10 * time.Millisecond)
 	}
-	fmt.Println("none is left")
+	fmt.Println("left:", left())
 	if err := p.Kill(); err != nil {
 		return err
 	}
@@ -72,7 +73,7 @@ func TestOrphansOfOthersAreReapedByProcess1(t *testing.T) {
 	if err := cmd.Wait(); err != nil {
 		t.Error(err)
 	}
-	want := "none is left\n" + killedBy9.because(Killed).String() + "; <nil>"
+	want := "left: 0\n" + killedBy9.because(Killed).String() + "; <nil>"
 	if got := strings.Join(said, "\n"); got != want {
 		t.Errorf("process 1 says %q, want %q", got, want)
 	}

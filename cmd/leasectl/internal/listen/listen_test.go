@@ -20,6 +20,7 @@ import (
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/secret"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/testutil/procs"
 	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/store"
@@ -28,6 +29,11 @@ import (
 	"github.com/slotlease/slotlease/workerlease"
 	"github.com/slotlease/slotlease/workerlease/event"
 )
+
+func TestMain(m *testing.M) {
+	procs.Feel()
+	os.Exit(m.Run())
+}
 
 // aSlot is longer than any test.
 const aSlot = 2400 * time.Hour
@@ -66,6 +72,7 @@ func probe(t *testing.T, s *Server, path string) (code int, ok bool, body string
 	}
 	r.Header.Set("User-Agent", "kube-probe/1.30")
 	r.Header.Set("Accept", "*/*")
+	begun := time.Now() // realtime: make prove judges it
 	answer, err := client.Do(r)
 	if err != nil {
 		t.Fatal(err)
@@ -75,6 +82,7 @@ func probe(t *testing.T, s *Server, path string) (code int, ok bool, body string
 	if err != nil {
 		t.Fatal(err)
 	}
+	procs.Within(t, "a probe", time.Since(begun), time.Second) // realtime: make prove judges it
 	return answer.StatusCode, answer.StatusCode >= 200 && answer.StatusCode < 400, string(b)
 }
 
@@ -257,6 +265,9 @@ func ask(t *testing.T, s *Server, text string) (head, body string) {
 		t.Fatal(err)
 	}
 	defer c.Close()
+	if err := c.SetDeadline(time.Now().Add(suites.Limit(10*time.Second, time.Hour))); err != nil { // realtime: make prove judges it
+		t.Fatal(err)
+	}
 	if _, err := io.WriteString(c, text); err != nil {
 		t.Fatal(err)
 	}
@@ -315,8 +326,13 @@ func TestClientsThatAreStuck(t *testing.T) {
 	if _, ok, body := probe(t, s, "/healthz"); !ok {
 		t.Errorf("among clients that are stuck, GET /healthz = %s", body)
 	}
-	for _, c := range stuck { // Each is cut off in the end.
-		_, _ = io.Copy(io.Discard, c)
+	for _, c := range stuck {
+		if err := c.SetReadDeadline(time.Now().Add(suites.Limit(4*readTime, time.Hour))); err != nil { // realtime: make prove judges it
+			t.Fatal(err)
+		}
+		if _, err := io.Copy(io.Discard, c); isTimeout(err) {
+			t.Fatal("a client that is stuck is not cut off")
+		}
 	}
 }
 
