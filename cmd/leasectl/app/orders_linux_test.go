@@ -51,8 +51,6 @@ func TestAnOrderLeavesTheCommandItsGrace(t *testing.T) {
 				<-p.done
 				if late {
 					t.Logf("the release is %+v, the command was told %q, has tidied up %q, and the log:\n%s", released, procs.Lines(told), procs.Lines(tidied), p.output())
-				}
-				if late {
 					procs.TooLate(t, begun, "the command has not tidied up before the rest of its lease was released")
 				}
 			})
