@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// Deadline is a context of a test for what takes as long as it takes, but may hang: it ends when 95 % of the time is over that
-// go test leaves the test, and its cause says so. A test without a deadline, and a benchmark, get one that ends with them; in a
-// bubble it ends within an hour of the time there.
+// Deadline is a context of a test for what takes as long as it takes, but may hang: it ends when a third of the time is over that
+// go test leaves the test, and its cause says so. The rest is for the tests behind it, of which others may hang, too. A test without
+// a deadline, and a benchmark, get one that ends with them; in a bubble it ends within an hour of the time there.
 func Deadline(t testing.TB) context.Context {
 	t.Helper()
 	left, ok := leftOf(t)
@@ -17,7 +17,7 @@ func Deadline(t testing.TB) context.Context {
 		return t.Context()
 	}
 	// realtime: it is that of the test
-	ctx, cancel := context.WithTimeoutCause(t.Context(), left*95/100, fmt.Errorf("%s hangs", t.Name()))
+	ctx, cancel := context.WithTimeoutCause(t.Context(), left/3, fmt.Errorf("%s hangs", t.Name()))
 	t.Cleanup(cancel)
 	return ctx
 }

@@ -18,7 +18,6 @@ import (
 	"os"
 	"runtime/debug"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -46,15 +45,6 @@ func Limit(judged, hangs time.Duration) time.Duration {
 		return hangs
 	}
 	return judged
-}
-
-// Sample is one of so many parts of all: SLOTLEASE_SEED, which the gate draws from the commit, says which; without it the first.
-func Sample[T any](all []T, parts int) (some []T) {
-	seed, _ := strconv.ParseUint(os.Getenv("SLOTLEASE_SEED"), 10, 64)
-	for i := seed % uint64(parts); i < uint64(len(all)); i += uint64(parts) {
-		some = append(some, all[i])
-	}
-	return some
 }
 
 // Prove skips a test in the quick run, and says why, and which command runs it.

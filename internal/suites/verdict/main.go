@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"os"
 	"regexp"
@@ -19,7 +20,7 @@ import (
 	"strings"
 )
 
-// skips has lines of how many tests may be skipped for a reason, or "-" for any number, and the reason, as a regular expression.
+// skips has lines of how many tests may be skipped, or a part of them, for a reason, or "-" for any number, and the reason, as a regular expression.
 //
 //go:embed skips.tsv
 var skips string
@@ -30,7 +31,7 @@ var skips string
 var budgets string
 
 func main() {
-	r := run{skipped: map[string][]string{}, output: map[string]string{}}
+	r := run{skipped: map[string]map[string]bool{}, output: map[string]string{}}
 	for _, name := range os.Args[1:] {
 		if err := r.read(name); err != nil {
 			fmt.Fprintln(os.Stderr, "verdict:", err)
@@ -38,7 +39,10 @@ func main() {
 		}
 	}
 	r.tell(os.Stdout)
-	unlisted, err := r.unlisted(skips)
+	unlisted, fewer, err := r.unlisted(skips)
+	for _, each := range fewer {
+		fmt.Println(each)
+	}
 	for _, each := range unlisted {
 		fmt.Fprintln(os.Stderr, "verdict:", each)
 	}
@@ -53,8 +57,8 @@ func main() {
 // run is what go test did.
 type run struct {
 	tests, packages []timed
-	skipped         map[string][]string // tests, by the reason
-	output          map[string]string   // of tests that haven't ended
+	skipped         map[string]map[string]bool // tests that were skipped, or a part of them, by the reason
+	output          map[string]string          // of tests that haven't ended
 }
 
 type timed struct {
@@ -103,9 +107,13 @@ func (r *run) add(e event) {
 			r.tests = append(r.tests, timed{name, e.Elapsed})
 		}
 	case "skip":
-		if e.Test != "" && top { // A package without tests is skipped, too.
+		if e.Test != "" { // A package without tests is skipped, too.
 			why := reason(r.output[name])
-			r.skipped[why] = append(r.skipped[why], name)
+			if r.skipped[why] == nil {
+				r.skipped[why] = map[string]bool{}
+			}
+			test, _, _ := strings.Cut(e.Test, "/")
+			r.skipped[why][folder+" "+test] = true
 		}
 	default:
 		return
@@ -124,12 +132,9 @@ func reason(output string) string {
 	return all[len(all)-1][1]
 }
 
-// unlisted says which tests were skipped that may not be.
-func (r *run) unlisted(list string) (all []string, err error) {
-	left := map[string][]string{}
-	for why, tests := range r.skipped {
-		left[why] = tests
-	}
+// unlisted says which tests were skipped that may not be, and of which reasons the list allows more than there are.
+func (r *run) unlisted(list string) (all, fewer []string, err error) {
+	left := maps.Clone(r.skipped)
 	for line := range strings.Lines(list) {
 		count, pattern, ok := strings.Cut(strings.TrimRight(line, "\n"), "\t")
 		if strings.HasPrefix(line, "#") {
@@ -140,36 +145,39 @@ func (r *run) unlisted(list string) (all []string, err error) {
 			most, err = math.MaxInt, nil
 		}
 		if !ok || err != nil {
-			return nil, fmt.Errorf("skips.tsv: %q isn't a number, a tab and a regular expression", line)
+			return nil, nil, fmt.Errorf("skips.tsv: %q isn't a number, a tab and a regular expression", line)
 		}
-		re, err := regexp.Compile("^(?:" + pattern + ")")
+		re, err := regexp.Compile("(?i)^(?:" + pattern + ")")
 		if err != nil {
-			return nil, fmt.Errorf("skips.tsv: %w", err)
+			return nil, nil, fmt.Errorf("skips.tsv: %w", err)
 		}
-		var these []string
+		these := map[string]bool{}
 		for why, tests := range left {
 			if re.MatchString(why) {
-				these = append(these, tests...)
+				maps.Copy(these, tests)
 				delete(left, why)
 			}
 		}
-		if slices.Sort(these); len(these) > most {
-			all = append(all, fmt.Sprintf("%d tests were skipped, and %d may be, because %q: %s", len(these), most, pattern, some(these)))
+		if len(these) > most {
+			all = append(all, fmt.Sprintf("skipped because %q: %d tests, of which skips.tsv allows %d: %s", pattern, len(these), most, some(these)))
+		} else if count != "-" && len(these) < most {
+			fewer = append(fewer, fmt.Sprintf("skipped because %q: %d tests, and skips.tsv allows %d: lower it", pattern, len(these), most))
 		}
 	}
 	for why, tests := range left {
 		all = append(all, fmt.Sprintf("skipped because %q, which skips.tsv hasn't: %s", why, some(tests)))
 	}
 	slices.Sort(all)
-	return all, nil
+	return all, fewer, nil
 }
 
 // some names a few of many.
-func some(tests []string) string {
-	if few := 8; len(tests) > few {
-		return fmt.Sprintf("%s and %d more", strings.Join(tests[:few], ", "), len(tests)-few)
+func some(tests map[string]bool) string {
+	names := slices.Sorted(maps.Keys(tests))
+	if few := 8; len(names) > few {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:few], ", "), len(names)-few)
 	}
-	return strings.Join(tests, ", ")
+	return strings.Join(names, ", ")
 }
 
 // tell shows the slowest tests, and the packages that are over their budgets.
@@ -191,7 +199,7 @@ func (r *run) tell(w io.Writer) {
 		}
 	}
 	for _, p := range slowest(r.packages) {
-		if budget := cmp.Or(most[p.name], most["./..."]); p.seconds > budget {
+		if budget := cmp.Or(most[p.name], most["./..."]); math.Round(p.seconds) > budget {
 			_, _ = fmt.Fprintf(w, "%s took %.0f s, and should take %.0f: what in it could be shorter, or elsewhere?\n", p.name, p.seconds, budget)
 		}
 	}

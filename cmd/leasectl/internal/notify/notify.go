@@ -64,13 +64,15 @@ type Options struct {
 // The bounds of what a target is told.
 const (
 	// mostQueued is how many notifications wait for one target. The oldest are dropped.
-	mostQueued   = 100
+	mostQueued = 100
+	// tryTime bounds one POST.
+	tryTime = 10 * time.Second
+	// commandGrace is what a command has between SIGTERM and its end.
 	commandGrace = 2 * time.Second
 )
 
 var (
-	// tryTime bounds one POST, and commandTime one command, which gets SIGTERM commandGrace before that.
-	tryTime     = 10 * time.Second
+	// commandTime bounds one command, which gets SIGTERM commandGrace before that.
 	commandTime = 30 * time.Second
 	// flushTime is how long the end waits for what is queued.
 	flushTime = 5 * time.Second

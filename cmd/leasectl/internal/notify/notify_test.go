@@ -44,7 +44,7 @@ func failed(last bool) event.Event {
 
 // What is said is judged, and in which order: a busy machine only delays it.
 func TestMain(m *testing.M) {
-	tryTime, commandTime, flushTime = time.Hour, time.Hour, time.Hour
+	client.Timeout, commandTime, flushTime = time.Hour, time.Hour, time.Hour
 	os.Exit(m.Run())
 }
 
@@ -159,7 +159,7 @@ func TestWhatFailsIsTriedAgainUnlessThatIsInVain(t *testing.T) {
 		address := a.serve(t, test.codes...)
 		n := New(Options{Targets: map[Event]Target{Success: target(t, address+"/c4n4ry?key=c4n4ry")}, Failed: s.add})
 		n.Observe(succeeded())
-		suites.Eventually(t, "the last try", func() bool { a.mu.Lock(); defer a.mu.Unlock(); return len(a.paths) == test.tries })
+		suites.Eventually(t, "the last try", func() bool { a.mu.Lock(); defer a.mu.Unlock(); return len(a.paths) >= test.tries })
 		n.Close(nil)
 		want := test.want
 		if want != "" {
@@ -171,8 +171,9 @@ func TestWhatFailsIsTriedAgainUnlessThatIsInVain(t *testing.T) {
 	}
 }
 
-// A server that hangs keeps no event, and no end, waiting for long; what doesn't fit the queue is counted.
-func TestAServerThatHangsHoldsNothingUp(t *testing.T) {
+// hangs is a server that answers nothing until the test ends, and says what it is asked.
+func hangs(t *testing.T) (asked <-chan struct{}, address string) {
+	t.Helper()
 	hanging, over := make(chan struct{}, 1000), make(chan struct{})
 	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
@@ -182,10 +183,39 @@ func TestAServerThatHangsHoldsNothingUp(t *testing.T) {
 		case <-over:
 		}
 	}))
-	t.Cleanup(s.Close)
-	defer close(over)
+	t.Cleanup(func() {
+		close(over)
+		s.Close()
+	})
+	return hanging, s.URL
+}
+
+// A try has its time, and so has the end.
+func TestNeitherATryNorTheEndLastsForEver(t *testing.T) {
+	quickly(t, time.Millisecond)
+	for want, limit := range map[string]*time.Duration{"after 4 tries": &client.Timeout, "of the end": &flushTime} {
+		before := *limit
+		*limit = 20 * time.Millisecond
+		_, address := hangs(t)
+		var got said
+		n := New(Options{Targets: map[Event]Target{Success: target(t, address)}, Failed: got.add})
+		n.Observe(succeeded())
+		n.Observe(succeeded())
+		if limit == &client.Timeout {
+			suites.Eventually(t, "both are given up", func() bool { return strings.Count(got.all(), want) == 2 })
+		}
+		n.Close(nil)
+		if *limit = before; !strings.Contains(got.all(), want) {
+			t.Errorf("reported\n%s\nwant %q", got.all(), want)
+		}
+	}
+}
+
+// A server that hangs keeps no event, and no end, waiting for long; what doesn't fit the queue is counted.
+func TestAServerThatHangsHoldsNothingUp(t *testing.T) {
+	hanging, address := hangs(t)
 	var got said
-	n := New(Options{Targets: map[Event]Target{Success: target(t, s.URL)}, Failed: got.add})
+	n := New(Options{Targets: map[Event]Target{Success: target(t, address)}, Failed: got.add})
 	n.Observe(succeeded())
 	<-hanging
 	began := time.Now() // realtime: make prove judges it

@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/display"
 	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/slots"
-	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/memory"
 	"github.com/slotlease/slotlease/workerlease"
 	"github.com/slotlease/slotlease/workerlease/event"
@@ -114,7 +114,7 @@ func TestAServiceManagerIsToldWhatAWorkerDoes(t *testing.T) {
 		if n := slices.Index(all, "READY=1"); n < 0 || slices.Contains(all[n+1:], "READY=1") || slices.Contains(all, "WATCHDOG=1") {
 			t.Errorf("%s was told %q, want READY=1 once, and no sign of life that it didn't ask for", name, all)
 		}
-		if want := heldStatus(w.Status().Lease); all[len(all)-1] != want {
+		if want := heldStatus(w.Status()); all[len(all)-1] != want {
 			t.Errorf("%s was told %q, want %q", name, all[len(all)-1], want)
 		}
 		r.Stopping()
@@ -147,8 +147,8 @@ func TestAServiceManagerIsToldWhatAWorkerDoes(t *testing.T) {
 }
 
 // heldStatus is what is told of a holder.
-func heldStatus(l workerlease.Lease) string {
-	return fmt.Sprintf("STATUS=holds SLOT %s until %s", store.Format(l.Slot.Start), store.Format(l.Expiry))
+func heldStatus(s workerlease.Status) string {
+	return fmt.Sprintf("STATUS=holds SLOT %s until %s", display.When(s.Lease.Slot.Start, s.StoreTime), display.When(s.Lease.Expiry, s.StoreTime))
 }
 
 // shown is a worker that shows what others have written.
