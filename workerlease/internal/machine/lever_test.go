@@ -37,7 +37,10 @@ func (w *watcher) disobeys(r store.Record, at machine.Moment) error {
 
 // give puts the order of an operator into the ledger.
 func (w *world) give(o store.Order) error {
+	known := w.known
+	w.known = true // to the operator
 	now := w.now(len(w.clocks) - 1)
+	w.known = known
 	o.At = now.Earliest.Truncate(time.Millisecond)
 	if o.Until.IsZero() {
 		o.Until = o.At

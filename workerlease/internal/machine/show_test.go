@@ -153,7 +153,20 @@ func (s *script) state() string {
 		{v.Bid.OutcomeUnknown, "in doubt"},
 		{v.Bid.VoidClaim != "", "void " + s.name(v.Bid.VoidClaim)},
 		{v.Clock.Settled < v.Clock.Epoch, "unsettled"},
+		{v.Draining, "draining"},
 		{v.Stopping, "stopping"},
+		{v.Bid.Role == machine.Joiner, "to join"},
+		{v.Bid.Role == machine.Extender, "extending"},
+		{v.Bid.Role == machine.Standby, "standing by"},
+		{!v.Hold.Resume.IsZero(), "resting"},
+		{!v.Closing.Done.IsZero(), "to record what is done"},
+		{v.Closing.Release, "to release"},
+		{v.Report.Metadata != "", "to report work"},
+		{v.Death.Metadata != "", "to report a death"},
+		{v.Missing.Metadata != "", "to report a loss"},
+		{v.Triggers.Order.Kind != "", "asked to run"},
+		{v.Eligibility.Unfit, "unfit"},
+		{v.View.Watch.Seq != 0, "watching poison"},
 	} {
 		if f.on {
 			text += ", " + f.name

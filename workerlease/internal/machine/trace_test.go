@@ -157,6 +157,20 @@ func config(fields []string) machine.Config {
 			c.Continuous = true
 		case "stays":
 			c.Continuous, c.NoFailback = true, true
+		case "trims": // of all that is over, after each other slot
+			c.Rules.Keep, c.Rules.TrimEvery, c.Retention = 1, 2, 2*time.Hour
+		case "single":
+			c.Single = true
+		case "checks":
+			c.Checks, c.CheckEvery, c.CheckTimeout = true, time.Minute, 10*time.Second
+		case "keepsunfit":
+			c.KeepsUnfit = true
+		case "stall":
+			c.Stall, _ = time.ParseDuration(value)
+		case "serves": // a trigger that was given at the start
+			d, _ := time.ParseDuration(value)
+			o := store.Order{Kind: store.OrderTrigger, At: eve, Until: eve.Add(d)}
+			c = c.Serving(machine.Trigger{Order: o, Seq: 1, Slots: c.Schedule, By: c.Schedule.Next(eve).Start})
 		case "rotate":
 			c.TieBreak = priority.Rotate
 		}
@@ -172,6 +186,10 @@ var events = map[string]machine.Event{
 	"done":     machine.Finished{Done: true},
 	"failed":   machine.Finished{},
 	"rested":   machine.Rested{},
+	"gaveback": machine.Finished{GivesBack: true},
+	"fit":      machine.Judged{},
+	"unfit":    machine.Judged{Err: errors.New("unfit")},
+	"drain":    machine.Drain{},
 	"hint":     machine.Hinted{},
 	"stop":     machine.Stop{},
 	"giveup":   machine.GiveUp{},
@@ -251,6 +269,25 @@ func (s *script) run(command string, args []string) error {
 			}
 		}
 		return s.give(o)
+	case "worked": // the code has ended with an error, and its lease before that
+		return s.event(machine.Worked{Claim: s.s.Hold.Left.Claim, Failed: true, Work: machine.Work{Error: strings.Join(args, " ")}})
+	case "served": // a run for a trigger is over
+		return s.event(machine.Served{At: s.s.Triggers.Order.At, Over: true})
+	case "beside", "ended": // the run of a trigger goes on after its lease, or has ended
+		s.with.Beside = command == "beside"
+		return s.event(machine.Wake{})
+	case "questioned", "decided": // samples contradict one another, or don't any more
+		s.with.InQuestion = command == "questioned"
+		return s.event(machine.Wake{})
+	case "progress": // the code has reported that it goes on
+		s.with.Progressed = s.local
+		return s.event(machine.Wake{})
+	case "history": // NAME of the store's, from here on
+		s.with.History = args[0]
+		return s.event(machine.Wake{})
+	case "alone": // the next LeaseAllocated is skipped, since nobody waits for it
+		s.alone = true
+		return nil
 	case "late": // the next LeaseAllocated will come too late
 		s.late = true
 		return nil
@@ -311,6 +348,8 @@ func (s *script) other(args []string) error {
 			r.Token, err = strconv.ParseInt(value, 10, 64)
 		case "attempt":
 			r.Attempt = int(value[0] - '0')
+		case "done":
+			r.DoneUntil, err = s.clock(value)
 		case "readat":
 			r.ReadAt, err = s.clock(value)
 		case "window":

@@ -42,6 +42,7 @@ type world struct {
 	landed  map[int64]int        // by key: after how many others the newest record there has landed
 	asked   map[store.Record]int // how many had landed when it was sent first
 	lands   int                  // how many have landed
+	with    machine.Moment       // what each moment has besides the time
 	late    bool                 // right before the user's code it turns out to be too late
 	alone   bool                 // or that nobody waits for it
 }
@@ -88,10 +89,9 @@ func (w *world) now(settled int) timeline.Interval {
 }
 
 func (w *world) moment() machine.Moment {
-	m := machine.Moment{
-		Now: w.now(w.s.Clock.Settled), Newest: w.now(len(w.clocks) - 1), Local: w.local, Age: w.local - w.sampled,
-		Epoch: len(w.clocks) - 1, Jumps: w.jumps, Began: w.began,
-	}
+	m := w.with
+	m.Now, m.Newest, m.Local, m.Age = w.now(w.s.Clock.Settled), w.now(len(w.clocks)-1), w.local, w.local-w.sampled
+	m.Epoch, m.Jumps, m.Began = len(w.clocks)-1, w.jumps, w.began
 	w.draws++
 	copy(m.Draw[:], w.draw[:])
 	binary.BigEndian.PutUint32(m.Draw[12:], w.draws)
