@@ -180,6 +180,9 @@ func (s *script) state() string {
 			waits = append(waits, fmt.Sprintf("%v %s", w.Edge, at(w.Time)))
 		}
 	}
+	if v.Pending != machine.Nothing && v.Pending != machine.Probing && v.Pending != machine.Trimming {
+		waits = append(waits, fmt.Sprintf("an answer %v", s.m.Timeout(&v)))
+	}
 	if len(waits) > 0 {
 		text += "; waits for " + strings.Join(waits, ", ")
 	}

@@ -246,6 +246,10 @@ func (s *script) run(command string, args []string) error {
 		d, err := time.ParseDuration(args[0])
 		s.local += d
 		return err
+	case "takes": // what each operation takes from here on
+		var err error
+		s.takes, err = time.ParseDuration(args[0])
+		return err
 	case "spread": // half the width of the interval
 		var err error
 		s.spread, err = time.ParseDuration(args[0])
