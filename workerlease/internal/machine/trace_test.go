@@ -157,6 +157,8 @@ func config(fields []string) machine.Config {
 			c.Continuous = true
 		case "stays":
 			c.Continuous, c.NoFailback = true, true
+		case "shortest":
+			c.Shortest, _ = time.ParseDuration(value)
 		case "trims": // of all that is over, after each other slot
 			c.Rules.Keep, c.Rules.TrimEvery, c.Retention = 1, 2, 2*time.Hour
 		case "single":
@@ -216,7 +218,7 @@ func (s *script) run(command string, args []string) error {
 			return errors.New("nothing to wait for")
 		}
 		return err
-	case "ok", "timeout", "lost", "duplicate", "error", "throttled", "stale":
+	case "ok", "timeout", "lost", "duplicate", "error", "throttled", "stale", "denied", "notstored":
 		return s.answer(command, args)
 	case "land": // an append that timed out arrives now
 		if len(s.adrift) == 0 {
@@ -283,6 +285,9 @@ func (s *script) run(command string, args []string) error {
 	case "questioned", "decided": // samples contradict one another, or don't any more
 		s.with.InQuestion = command == "questioned"
 		return s.event(machine.Wake{})
+	case "lapses": // the context of the lease has ended
+		s.with.Lapsed = machine.WindowEnded
+		return nil
 	case "progress": // the code has reported that it goes on
 		s.with.Progressed = s.local
 		return s.event(machine.Wake{})
@@ -309,6 +314,10 @@ func (s *script) answer(command string, args []string) error {
 		return s.event(s.reply(errTimeout, false, 0))
 	case "lost": // applied, but the reply was lost
 		return s.event(s.reply(errTimeout, true, 0))
+	case "denied":
+		return s.event(s.reply(store.ErrDenied, false, 0))
+	case "notstored":
+		return s.event(s.reply(store.ErrNotStored, false, 0))
 	case "duplicate": // applied, and the driver's own retry found it
 		return s.event(s.reply(store.ErrConflict, true, 0))
 	case "throttled":
