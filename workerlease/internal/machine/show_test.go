@@ -56,6 +56,9 @@ func (s *script) name(claim string) string {
 func (s *script) record(r store.Record) string {
 	text := fmt.Sprintf("%d %s %s token %s by %s", r.Seq, r.Kind, window(r.WindowStart, r.WindowEnd),
 		at(store.FromMillis(r.Token)), s.name(r.Claim))
+	if r.Kind == store.KindGrant && !r.SlotStart.Equal(r.WindowStart) {
+		text += " in " + window(r.SlotStart, r.SlotEnd)
+	}
 	if s.m.MaxAttempts > 0 {
 		text += fmt.Sprintf(" attempt %d", r.Attempt)
 	}

@@ -161,6 +161,10 @@ func config(fields []string) machine.Config {
 			c.Shortest, _ = time.ParseDuration(value)
 		case "trims": // of all that is over, after each other slot
 			c.Rules.Keep, c.Rules.TrimEvery, c.Retention = 1, 2, 2*time.Hour
+		case "reads": // what is below before it extends, since the store doesn't compare that
+			c.Follows = false
+		case "from": // how late a slot may be run
+			c.CatchUpFrom, _ = time.ParseDuration(value)
 		case "single":
 			c.Single = true
 		case "checks":
