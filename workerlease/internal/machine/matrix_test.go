@@ -75,6 +75,10 @@ func happenings(w *world) []happening {
 	if taken.Seq == 0 {
 		taken.Seq = w.top() + 1
 	}
+	order := w.s.Bid.Below // of whoever holds the lease, and changes nothing of that
+	order.Seq, order.Kind, order.WindowStart = taken.Seq, store.KindOrder, order.WindowEnd
+	override := taken
+	override.Kind, override.WindowStart, override.WindowEnd, override.Token = store.KindOverride, w.time(), w.time(), order.Token+1
 	down := errors.New("down")
 	return []happening{
 		{"Wake", machine.Wake{}},
@@ -87,6 +91,9 @@ func happenings(w *world) []happening {
 		{"HeadRead, error", machine.HeadRead{Err: down}},
 		{"RecordRead, mine", machine.RecordRead{Seq: w.s.Bid.Record.Seq, Record: w.s.Bid.Record}},
 		{"RecordRead, theirs", machine.RecordRead{Seq: taken.Seq, Record: taken}},
+		{"RecordRead, poison", machine.RecordRead{Seq: taken.Seq, Record: store.Record{WorkerType: "mail", Seq: taken.Seq, Defect: "broken"}}},
+		{"RecordRead, an order", machine.RecordRead{Seq: order.Seq, Record: order}},
+		{"RecordRead, an override", machine.RecordRead{Seq: override.Seq, Record: override}},
 		{"RecordRead, absent", machine.RecordRead{Err: store.ErrNotFound}},
 		{"RecordRead, error", machine.RecordRead{Err: down}},
 		{"Appended", machine.Appended{Seq: w.s.Bid.Record.Seq}},

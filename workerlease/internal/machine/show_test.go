@@ -184,7 +184,7 @@ func (s *script) state() string {
 		}
 	}
 	if v.Pending != machine.Nothing && v.Pending != machine.Probing && v.Pending != machine.Trimming {
-		waits = append(waits, fmt.Sprintf("an answer %v", s.m.Timeout(&v)))
+		waits = append(waits, fmt.Sprintf("%v, at most %v", v.Pending, s.m.Timeout(&v)))
 	}
 	if len(waits) > 0 {
 		text += "; waits for " + strings.Join(waits, ", ")

@@ -292,6 +292,9 @@ func (s *script) run(command string, args []string) error {
 	case "lapses": // the context of the lease has ended
 		s.with.Lapsed = machine.WindowEnded
 		return nil
+	case "single": // the time is known by one sample only
+		s.with.Single = true
+		return s.event(machine.Wake{})
 	case "progress": // the code has reported that it goes on
 		s.with.Progressed = s.local
 		return s.event(machine.Wake{})
@@ -363,6 +366,8 @@ func (s *script) other(args []string) error {
 			r = store.Record{WorkerType: "mail", Seq: r.Seq, Defect: strings.ReplaceAll(value, "_", " ")}
 		case "token":
 			r.Token, err = strconv.ParseInt(value, 10, 64)
+		case "spared":
+			r.Spared = int(value[0] - '0')
 		case "attempt":
 			r.Attempt = int(value[0] - '0')
 		case "done":
