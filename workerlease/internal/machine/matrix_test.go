@@ -140,7 +140,7 @@ func TestEveryEventInEveryState(t *testing.T) {
 	const file = "testdata/matrix.md"
 	var out bytes.Buffer
 	fmt.Fprintln(&out, "# Every event in every state")
-	fmt.Fprintln(&out, "\nWhat the machine does, and the state that it is in then, as in a trace. What is not listed does nothing, or is remembered.")
+	fmt.Fprintln(&out, "\nWhat the machine does, and the state that it is in then, as in a trace. What is not listed does nothing, or is remembered. The last line is how it goes on if nothing happens.")
 	row := func(names, answer string) { // of events in a row with one answer
 		if names != "" {
 			fmt.Fprintf(&out, "- %s: %s\n", names, answer)
@@ -175,6 +175,7 @@ func TestEveryEventInEveryState(t *testing.T) {
 			}
 		}
 		row(names, answer)
+		row("goes on", s.goesOn(t))
 	}
 	want, err := os.ReadFile(file)
 	if *update {
@@ -187,6 +188,24 @@ func TestEveryEventInEveryState(t *testing.T) {
 	if got := out.String(); got != string(want) {
 		t.Errorf("%s differs (-want +got); if that is right, run with -update:\n%s", file, cmp.Diff(string(want), got))
 	}
+}
+
+// goesOn is what the worker does if the store answers honestly, code returns when its lease has ended, and nothing else happens.
+func (s situation) goesOn(t *testing.T) string {
+	trace := &script{world: s.w, names: map[string]string{}}
+	var words []string
+	for range 12 {
+		s.w.log = nil
+		before := s.w.local
+		must(t, s.w.goOn())
+		if len(s.w.log) > 0 && s.w.local > before {
+			words = append(words, at(s.w.time()))
+		}
+		for _, a := range s.w.log {
+			words = append(words, trace.action(a))
+		}
+	}
+	return strings.Join(words, "; ")
 }
 
 // line is an answer of the machine, and the state after it, if that shows a change.
