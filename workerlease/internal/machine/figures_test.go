@@ -26,6 +26,11 @@ func TestTheFiguresOfASlot(t *testing.T) {
 		"a window is extended before it ends": {parts.Early(), 15 * s},
 		"the longest window":                  {parts.LongestPart(), 45 * s},
 		"the windows up to the next claims":   {time.Duration(parts.PartsBefore(290 * s)), 7},
+		"windows that fit":                    {time.Duration(parts.PartsBefore(270 * s)), 6},
+		"the least failover":                  {machine.MinFailover(s / 4), 2 * s},
+		"the first retry":                     {machine.Standard.Retry(s, 1, 64*s), s},
+		"the third retry":                     {machine.Standard.Retry(s, 3, 64*s), 4 * s},
+		"the last retries":                    {machine.Standard.Retry(s, 5, 64*s), 8 * s}, // an eighth of the slot
 		"a whole slot":                        {time.Duration(whole.PartsBefore(290 * s)), 1},
 		"the first window":                    {parts.WindowEnd(slot, eve).Sub(eve), 41428 * s / 1000}, // 290 s / 7
 		"a window from the middle":            {parts.WindowEnd(slot, eve.Add(30*s)).Sub(eve), 82857 * s / 1000},
@@ -105,17 +110,46 @@ func TestWhatIsDoneIsDoneByEachReleaseOfTheZones(t *testing.T) {
 		done  bool
 		until time.Time
 	}{
-		"the slot":                          {at(0, "Europe/Berlin", h), true, slot.End},
-		"by a release that has it later":    {at(h, "Europe/Berlin", 0), true, slot.End},
-		"by a release that has it earlier":  {at(-h, "Europe/Berlin", 2*h), true, slot.End},
-		"the slot before by such a release": {at(-25*h, "Europe/Berlin", 2*h), false, slot.Start},
-		"an hour before, in another zone":   {at(-h, "", 0), false, slot.Start},
-		"nothing":                           {machine.Carried{}, false, time.Time{}},
-		"by a version that knows no slots":  {machine.Carried{DoneUntil: slot.End}, true, slot.End},
-		"up to the slot, by such a version": {machine.Carried{DoneUntil: slot.Start}, false, slot.Start},
+		"the slot":                           {at(0, "Europe/Berlin", h), true, slot.End},
+		"by a release that has it later":     {at(h, "Europe/Berlin", 0), true, slot.End},
+		"by a release that has it earlier":   {at(-h, "Europe/Berlin", 2*h), true, slot.End},
+		"the slot before by such a release":  {at(-25*h, "Europe/Berlin", 2*h), false, slot.Start},
+		"a slot 30 min before by such a one": {at(-90*time.Minute, "Europe/Berlin", 2*h), false, slot.Start},
+		"an hour before, in another zone":    {at(-h, "", 0), false, slot.Start},
+		"nothing":                            {machine.Carried{}, false, time.Time{}},
+		"by a version that knows no slots":   {machine.Carried{DoneUntil: slot.End}, true, slot.End},
+		"up to the slot, by such a version":  {machine.Carried{DoneUntil: slot.Start}, false, slot.Start},
 	} {
 		if done, until := c.IsDone(test.by, slot), c.DoneUntil(test.by); done != test.done || !until.Equal(test.until) {
 			t.Errorf("%s: done %v, up to %v, want %v, %v", name, done, until, test.done, test.until)
+		}
+	}
+}
+
+// To readers without a schedule a record says which slot is done: as it has it, or as its kind and its slot show. Else what has ended is done.
+func TestARecordSaysWhichSlotIsDone(t *testing.T) {
+	grant := recordtest.Grant(1, 0, "a") // from 12:00 to 12:05
+	said := recordtest.Done(grant, 2, recordtest.Minutes(5), recordtest.Minutes(4))
+	with := func(r store.Record, change func(*store.Record)) store.Record { change(&r); return r }
+	for name, c := range map[string]struct {
+		r        store.Record
+		from, to float64
+		want     bool
+	}{
+		"the slot":                          {said, 0, 5, true},
+		"the next one":                      {said, 5, 10, false},
+		"one that started before it":        {said, -1, 6, true},
+		"one that started before, a grant":  {with(grant, func(r *store.Record) { r.DoneUntil = recordtest.Minutes(5) }), -1, 6, false},
+		"one that started before, of later": {with(said, func(r *store.Record) { r.DoneUntil = recordtest.Minutes(4) }), -1, 5, false},
+		"one that had ended":                {with(grant, func(r *store.Record) { r.DoneUntil = recordtest.Minutes(5) }), -5, 5, true},
+		"nothing":                           {grant, -5, 0, false},
+		"what contradicts itself": {with(grant, func(r *store.Record) {
+			r.DoneUntil, r.Done = recordtest.Minutes(5), store.Done{Start: recordtest.Minutes(0), End: recordtest.Minutes(10)}.String()
+		}), -1, 6, false},
+		"a trigger's run": {with(grant, func(r *store.Record) { r.Schedule = store.Triggered }), 0, 5, true},
+	} {
+		if got := machine.IsDoneIn(c.r, slots.Slot{Start: recordtest.Minutes(c.from), End: recordtest.Minutes(c.to)}); got != c.want {
+			t.Errorf("%s: IsDoneIn() = %v, want %v", name, got, c.want)
 		}
 	}
 }

@@ -73,6 +73,9 @@ func (s *script) record(r store.Record) string {
 	}
 	if o, tells := r.Outcome(); tells {
 		text += fmt.Sprintf(": %s %s after %v: %q", window(o.SlotStart, o.SlotEnd), o.Result, o.Ended.Sub(o.Begun), o.Error)
+		if o.GivenUp {
+			text += ", given up"
+		}
 	}
 	return text
 }
@@ -110,7 +113,7 @@ func (s *script) note(n machine.Note) string {
 	if !n.Slot.IsZero() {
 		text += " " + window(n.Slot.Start, n.Slot.End)
 	}
-	if n.What == machine.Missed && !n.Until.Equal(n.Slot.End) {
+	if !n.Until.IsZero() && !n.Until.Equal(n.Slot.End) {
 		text += ", up to " + at(n.Until)
 	}
 	switch n.What {
@@ -118,6 +121,8 @@ func (s *script) note(n machine.Note) string {
 		text += fmt.Sprintf(" to %s, seq %d", n.Record.InstanceID, n.Record.Seq)
 	case machine.Failed:
 		text += " " + n.Op.String()
+	case machine.Exhausted, machine.Postponed, machine.SteppedBack, machine.WorkerDied:
+		text += fmt.Sprintf(" (%d)", n.Count)
 	case machine.Cleared:
 		text += fmt.Sprintf(" %d records", n.Count)
 	case machine.Poison, machine.Vanished:

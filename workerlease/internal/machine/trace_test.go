@@ -165,6 +165,8 @@ func config(fields []string) machine.Config {
 			c.Follows = false
 		case "from": // how late a slot may be run
 			c.CatchUpFrom, _ = time.ParseDuration(value)
+		case "work":
+			c.Work = value
 		case "single":
 			c.Single = true
 		case "checks":
@@ -368,6 +370,8 @@ func (s *script) other(args []string) error {
 			r.Token, err = strconv.ParseInt(value, 10, 64)
 		case "spared":
 			r.Spared = int(value[0] - '0')
+		case "work":
+			r.Work, r.FixedAt = value, r.ReadAt
 		case "attempt":
 			r.Attempt = int(value[0] - '0')
 		case "done":
