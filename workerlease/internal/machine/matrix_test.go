@@ -147,7 +147,12 @@ func TestEveryEventInEveryState(t *testing.T) {
 		}
 	}
 	for _, s := range situations(t) {
-		fmt.Fprintf(&out, "\n## %s\n\n%s\n\n", s.name, (&script{world: s.w, names: map[string]string{}}).state())
+		trace := &script{world: s.w, names: map[string]string{}}
+		fmt.Fprintf(&out, "\n## %s\n\n%s\n", s.name, trace.state())
+		if s.w.op != nil {
+			fmt.Fprintf(&out, "%s\n", trace.action(s.w.op))
+		}
+		fmt.Fprintln(&out)
 		names, answer := "", ""
 		for _, h := range happenings(s.w) {
 			m := s.w.m

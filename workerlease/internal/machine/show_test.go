@@ -71,6 +71,13 @@ func (s *script) record(r store.Record) string {
 	if l, tells := r.Lost(); tells {
 		text += fmt.Sprintf(": record %d is lost, of %s, token %s, %s", l.Seq, l.InstanceID, at(store.FromMillis(l.Token)), window(l.Start, l.End))
 	}
+	orders, _ := store.ParseOrders(r.Orders)
+	for _, o := range orders {
+		text += fmt.Sprintf(", %s until %s", o.Kind, at(o.Until))
+		if o.Attempts > 0 {
+			text += fmt.Sprintf(" after %d attempts, %d spared, again at %s", o.Attempts, o.Spared, at(o.Again))
+		}
+	}
 	if o, tells := r.Outcome(); tells {
 		text += fmt.Sprintf(": %s %s after %v: %q", window(o.SlotStart, o.SlotEnd), o.Result, o.Ended.Sub(o.Begun), o.Error)
 		if o.GivenUp {
