@@ -19,6 +19,7 @@ func TestTheFiguresOfASlot(t *testing.T) {
 	parts.Failover, parts.Once, parts.StartWithin = time.Minute, true, 30*s
 	usual, ahead := parts, parts
 	usual.StartWithin, ahead.Lead = machine.DefaultStart, 40*s
+	serving := parts.Serving(machine.Trigger{Order: store.Order{Kind: store.OrderTrigger, At: eve, Until: eve.Add(90 * s)}})
 	claiming, extending := parts.SampleAges(20 * s)
 	for name, c := range map[string]struct{ got, want time.Duration }{
 		"claims open":                         {parts.LeadOf(slot), 10 * s},
@@ -31,6 +32,9 @@ func TestTheFiguresOfASlot(t *testing.T) {
 		"the first retry":                     {machine.Standard.Retry(s, 1, 64*s), s},
 		"the third retry":                     {machine.Standard.Retry(s, 3, 64*s), 4 * s},
 		"the last retries":                    {machine.Standard.Retry(s, 5, 64*s), 8 * s}, // an eighth of the slot
+		"a trigger's failover":                {serving.Failover, 45 * s},                  // half of its time
+		"a trigger's slot":                    {serving.Schedule.At(eve.Add(89 * s)).Start.Sub(eve), 0},
+		"the slot before a trigger's":         {serving.Schedule.At(eve.Add(-1)).Start.Sub(eve), -90 * s},
 		"a whole slot":                        {time.Duration(whole.PartsBefore(290 * s)), 1},
 		"the first window":                    {parts.WindowEnd(slot, eve).Sub(eve), 41428 * s / 1000}, // 290 s / 7
 		"a window from the middle":            {parts.WindowEnd(slot, eve.Add(30*s)).Sub(eve), 82857 * s / 1000},

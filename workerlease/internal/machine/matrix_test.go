@@ -114,6 +114,7 @@ func happenings(w *world) []happening {
 		{"HeadRead, poison", machine.HeadRead{Records: append([]store.Record{{WorkerType: "mail", Seq: w.top() + 1, Defect: "broken"}}, w.tail(8, 0)...)}},
 		{"Ranked", machine.Ranked{Rank: machine.Rank{Known: true, Priority: 9}}},
 		{"Remembered, died", machine.Remembered{Held: true, Died: true, Since: w.time().Add(-time.Hour), Seen: w.time()}},
+		{"Remembered, died in trouble", machine.Remembered{Trouble: machine.Trouble{Slots: 2}, Died: true, Since: w.time().Add(-time.Hour), Seen: w.time()}},
 		{"Remembered, in trouble", machine.Remembered{Trouble: machine.Trouble{Slots: 4, Until: w.time().Add(10 * time.Hour)}, Since: w.time().Add(-time.Hour), Seen: w.time()}},
 		{"Served", machine.Served{}},
 		{"Drain", machine.Drain{}},
@@ -215,7 +216,9 @@ func (s situation) goesOn(t *testing.T) string {
 
 // line is an answer of the machine, and the state after it, if that shows a change.
 func (w *world) line(after machine.State, actions []machine.Action) string {
-	s := &script{world: &world{watcher: &watcher{m: w.m, s: w.s}, local: w.local}, names: map[string]string{}}
+	c := *w
+	c.watcher = &watcher{m: w.m, s: w.s}
+	s := &script{world: &c, names: map[string]string{}}
 	before := s.state()
 	var words []string
 	for _, a := range actions {

@@ -170,6 +170,7 @@ func (s *script) state() string {
 		{v.Clock.Settled < v.Clock.Epoch, "unsettled"},
 		{v.Draining, "draining"},
 		{v.Stopping, "stopping"},
+		{v.Stopping && v.Unreleased(s.now(0).Latest), "unreleased"},
 		{v.Bid.Role == machine.Joiner, "to join"},
 		{v.Bid.Role == machine.Extender, "extending"},
 		{v.Bid.Role == machine.Standby, "standing by"},

@@ -282,7 +282,7 @@ func (s *script) run(command string, args []string) error {
 		}
 		return s.give(o)
 	case "worked": // the code has ended with an error, and its lease before that
-		return s.event(machine.Worked{Claim: s.s.Hold.Left.Claim, Failed: true, Work: machine.Work{Error: strings.Join(args, " ")}})
+		return s.event(machine.Worked{Claim: s.s.Hold.Left.Claim, Failed: true, Work: machine.Work{Error: strings.Join(args, " "), Took: 3 * time.Second}})
 	case "served": // a run for a trigger is over
 		return s.event(machine.Served{At: s.s.Triggers.Order.At, Over: true})
 	case "beside", "ended": // the run of a trigger goes on after its lease, or has ended
