@@ -234,9 +234,9 @@ func (f facts) nameBy() time.Duration {
 	ahead := f.aheadOfSlot()
 	due := next.Start.Add(-ahead - ahead/4)
 	switch since := now.Mid().Sub(due); {
-	case since <= 0:
+	case since < 0:
 		return f.at.Local + now.Until(due, timeline.Mid)
-	case f.at.Age < since || since > ahead/4:
+	case f.at.Age <= since || since > ahead/4:
 		return 0 // It is known as of then, or it is too late.
 	default:
 		return f.at.Local

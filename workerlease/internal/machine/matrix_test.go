@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -21,86 +22,31 @@ type situation struct {
 	w    *world
 }
 
-// situations are one for each stage and each operation, with and without a
-// lease.
-func situations(t testing.TB) []situation {
+// situations are those of testdata/situations.list.
+func situations(t testing.TB) (all []situation) {
 	t.Helper()
-	var all []situation
-	// reach adds what a world is like after some steps: ok answers, next waits.
-	reach := func(name string, prepare func(*world), steps ...string) {
-		c := plain()
-		c.Rules.Keep, c.Rules.TrimEvery, c.Retention = 1, 2, 2*time.Hour
-		w := newWorld(c)
-		w.local = 24*time.Hour + 2*time.Minute
-		must(t, w.event(machine.Wake{}))
-		if prepare != nil {
-			prepare(w)
+	text, err := os.ReadFile("testdata/situations.list")
+	must(t, err)
+	scripts := map[string][]string{}
+	for line := range strings.Lines(string(text)) {
+		name, commands, is := strings.Cut(strings.TrimSpace(line), ": ")
+		if !is || name[0] == '#' {
+			continue
 		}
-		s := &script{world: w}
-		for _, step := range steps {
+		steps := strings.Split(commands, "; ")
+		if before, known := scripts[steps[0]]; known {
+			steps = append(slices.Clip(before), steps[1:]...)
+		}
+		scripts[name] = steps
+		s := &script{names: map[string]string{}, world: newWorld(config(strings.Fields(steps[0])[1:]))}
+		for _, step := range steps[1:] {
 			words := strings.Fields(step)
-			if err := s.run(words[0], words[1:]); err != nil {
-				t.Errorf("%s: %s: %v", name, step, err)
+			if _, err := s.do(words[0], words[1:]); err != nil {
+				t.Fatalf("%s: %s: %v", name, step, err)
 			}
 		}
-		all = append(all, situation{name, w})
+		all = append(all, situation{name, s.world})
 	}
-	old := func(w *world) { // a head that can justify trimming
-		r := store.Record{
-			WorkerType: "mail", Seq: 1, Kind: store.KindGrant, InstanceID: "w2", Claim: "old", Token: eve.UnixMilli(),
-			WindowStart: eve, WindowEnd: eve.Add(5 * time.Minute), ReadAt: eve, Schedule: w.m.Schedule.String(),
-		}
-		w.ledger[1] = r
-	}
-	claim := []string{"ok", "next", "ok", "ok"} // up to the append
-	hold := append(claim[:4:4], "ok", "next")
-	parts := func(w *world) { w.m.Failover = time.Minute }
-	behind := func(w *world) { // a part of the slot, which another holds
-		parts(w)
-		w.m.Joins = true
-		w.ledger[1] = store.Record{
-			WorkerType: "mail", Seq: 1, Kind: store.KindGrant, InstanceID: "w2", Claim: "theirs", Token: w.time().UnixMilli(),
-			SlotStart: w.time().Truncate(5 * time.Minute), SlotEnd: w.time().Truncate(5 * time.Minute).Add(5 * time.Minute),
-			WindowStart: w.time(), WindowEnd: w.time().Add(45 * time.Second), Schedule: w.m.Schedule.String(),
-		}
-	}
-	once := func(w *world) { w.m.Once, w.m.MaxAttempts, w.s.View.Arrived = true, 3, true }
-	endless := func(w *world) { w.m.Continuous = true }
-	reach("start", nil)
-	reach("aiming", nil, "ok")
-	reach("turn, asking the time", nil, "ok", "next")
-	reach("reading", nil, "ok", "next", "ok")
-	reach("sending", nil, claim...)
-	reach("checking", nil, append(claim[:4:4], "timeout")...)
-	reach("absent, backing off", nil, append(claim[:4:4], "timeout", "ok")...)
-	reach("won", nil, append(claim[:4:4], "ok")...)
-	reach("won, probing", old, append(claim[:4:4], "ok")...)
-	reach("won, trimming", old, append(claim[:4:4], "ok", "ok")...)
-	reach("holding", nil, hold...)
-	reach("holding, sending", nil, append(hold[:6:6], "next", "ok", "ok")...)
-	reach("overrunning", nil, append(hold[:6:6], "passes 5m", "wake")...)
-	extend := append(hold[:6:6], "next") // up to the append
-	reach("extending", parts, hold...)
-	reach("extending, sending", parts, extend...)
-	reach("extending, checking", parts, append(extend[:7:7], "timeout")...)
-	reach("extended, probing", parts, append(extend[:7:7], "ok")...)
-	reach("extending, too late", parts, append(extend[:7:7], "timeout", "passes 5m", "wake")...)
-	reach("going on, sending", endless, append(hold[:6:6], "next", "ok", "ok")...)
-	reach("gone on, probing", endless, append(hold[:6:6], "next", "ok", "ok", "ok")...)
-	reach("resting", endless, append(hold[:6:6], "rested")...)
-	reach("resting, next slot begun", endless, append(hold[:6:6], "rested", "next", "ok", "ok", "ok", "passes 11s")...)
-	reach("standing by", behind, "ok", "next", "ok")
-	reach("standing by, reading", behind, "ok", "next", "ok", "next", "ok")
-	reach("done, code runs", once, append(hold[:6:6], "done")...)
-	reach("telling done", once, append(hold[:6:6], "done", "ok")...)
-	reach("telling done, checking", once, append(hold[:6:6], "done", "ok", "timeout")...)
-	reach("told done", once, append(hold[:6:6], "done", "ok", "ok")...)
-	reach("failed, code runs", once, append(hold[:6:6], "failed")...)
-	reach("failed, releasing", once, append(hold[:6:6], "failed", "returned", "ok")...)
-	reach("stopping, code runs", nil, append(hold[:6:6], "stop")...)
-	reach("releasing", nil, append(hold[:6:6], "stop", "returned", "ok")...)
-	reach("given up, code runs", nil, append(hold[:6:6], "stop", "giveup")...)
-	reach("halted", nil, "ok", "stop")
 	return all
 }
 
@@ -129,17 +75,25 @@ func happenings(w *world) []happening {
 	if taken.Seq == 0 {
 		taken.Seq = w.top() + 1
 	}
+	order := w.s.Bid.Below // of whoever holds the lease, and changes nothing of that
+	order.Seq, order.Kind, order.WindowStart = taken.Seq, store.KindOrder, order.WindowEnd
+	override := taken
+	override.Kind, override.WindowStart, override.WindowEnd, override.Token = store.KindOverride, w.time(), w.time(), order.Token+1
 	down := errors.New("down")
 	return []happening{
 		{"Wake", machine.Wake{}},
 		{"Hinted", machine.Hinted{}},
 		{"Sampled", machine.Sampled{}},
 		{"Sampled, error", machine.Sampled{Err: down}},
+		{"HeadRead", machine.HeadRead{Records: w.tail(16, 0)}},
 		{"HeadRead, none", machine.HeadRead{}},
 		{"HeadRead, taken", machine.HeadRead{Records: []store.Record{taken}}},
 		{"HeadRead, error", machine.HeadRead{Err: down}},
 		{"RecordRead, mine", machine.RecordRead{Seq: w.s.Bid.Record.Seq, Record: w.s.Bid.Record}},
 		{"RecordRead, theirs", machine.RecordRead{Seq: taken.Seq, Record: taken}},
+		{"RecordRead, poison", machine.RecordRead{Seq: taken.Seq, Record: store.Record{WorkerType: "mail", Seq: taken.Seq, Defect: "broken"}}},
+		{"RecordRead, an order", machine.RecordRead{Seq: order.Seq, Record: order}},
+		{"RecordRead, an override", machine.RecordRead{Seq: override.Seq, Record: override}},
 		{"RecordRead, absent", machine.RecordRead{Err: store.ErrNotFound}},
 		{"RecordRead, error", machine.RecordRead{Err: down}},
 		{"Appended", machine.Appended{Seq: w.s.Bid.Record.Seq}},
@@ -149,14 +103,32 @@ func happenings(w *world) []happening {
 		{"Trimmed, some", machine.Trimmed{Count: 3}},
 		{"Trimmed, a batch", machine.Trimmed{Count: store.TrimBatch}},
 		{"Trimmed, error", machine.Trimmed{Err: down}},
+		{"Appended, throttled", machine.Appended{Seq: w.s.Bid.Record.Seq, Err: &store.ThrottledError{RetryAfter: 7 * time.Second, Err: down}}},
+		{"Sighted", machine.Sighted{Since: w.time().Add(-time.Minute)}},
+		{"Sighted, error", machine.Sighted{Err: down}},
+		{"Judged, fit", machine.Judged{}},
+		{"Judged, unfit", machine.Judged{Err: down}},
+		{"Appended, not stored", machine.Appended{Seq: w.s.Bid.Record.Seq, Err: store.ErrNotStored}},
+		{"Appended, denied", machine.Appended{Seq: w.s.Bid.Record.Seq, Err: store.ErrDenied}},
+		{"Appended, the store went back", machine.Appended{Seq: w.s.Bid.Record.Seq, Err: store.WentBack(w.s.Bid.Below)}},
+		{"HeadRead, poison", machine.HeadRead{Records: append([]store.Record{{WorkerType: "mail", Seq: w.top() + 1, Defect: "broken"}}, w.tail(8, 0)...)}},
+		{"Ranked", machine.Ranked{Rank: machine.Rank{Known: true, Priority: 9}}},
+		{"Remembered, died", machine.Remembered{Held: true, Died: true, Since: w.time().Add(-time.Hour), Seen: w.time()}},
+		{"Remembered, died in trouble", machine.Remembered{Trouble: machine.Trouble{Slots: 2}, Died: true, Since: w.time().Add(-time.Hour), Seen: w.time()}},
+		{"Remembered, in trouble", machine.Remembered{Trouble: machine.Trouble{Slots: 4, Until: w.time().Add(10 * time.Hour)}, Since: w.time().Add(-time.Hour), Seen: w.time()}},
+		{"Served", machine.Served{}},
+		{"Drain", machine.Drain{}},
 		{"Began", machine.Began{}},
 		{"Skipped", machine.Skipped{}},
+		{"Skipped, unwanted", machine.Skipped{Unwanted: true}},
 		{"Panicked", machine.Panicked{}},
 		{"Faltered", machine.Faltered{Claim: w.s.Hold.Held.Claim}},
 		{"Worked, failed", machine.Worked{Claim: w.s.Hold.Left.Claim, Failed: true}},
+		{"Worked, stopped", machine.Worked{Claim: w.s.Hold.Left.Claim, Failed: true, Work: machine.Work{Cause: store.SlotEnded, Output: "so far"}}},
 		{"Returned", machine.Returned{}},
 		{"Finished, done", machine.Finished{Done: true}},
 		{"Finished, failed", machine.Finished{}},
+		{"Finished, gives back", machine.Finished{GivesBack: true}},
 		{"Rested", machine.Rested{}},
 		{"Stop", machine.Stop{}},
 		{"GiveUp", machine.GiveUp{}},
@@ -169,25 +141,35 @@ func TestEveryEventInEveryState(t *testing.T) {
 	const file = "testdata/matrix.md"
 	var out bytes.Buffer
 	fmt.Fprintln(&out, "# Every event in every state")
-	fmt.Fprintln(&out, "\nWhat the machine does, and the stage and operation that it is in then. What is not listed does nothing.")
+	fmt.Fprintln(&out, "\nWhat the machine does, and the state that it is in then, as in a trace. What is not listed does nothing, or is remembered. The last line is how it goes on if nothing happens.")
 	row := func(names, answer string) { // of events in a row with one answer
 		if names != "" {
 			fmt.Fprintf(&out, "- %s: %s\n", names, answer)
 		}
 	}
 	for _, s := range situations(t) {
-		fmt.Fprintf(&out, "\n## %s\n\n", s.name)
+		trace := &script{world: s.w, names: map[string]string{}}
+		fmt.Fprintf(&out, "\n## %s\n\n%s\n", s.name, trace.state())
+		if s.w.op != nil {
+			fmt.Fprintf(&out, "%s\n", trace.action(s.w.op))
+		}
+		fmt.Fprintln(&out)
 		names, answer := "", ""
 		for _, h := range happenings(s.w) {
 			m := s.w.m
+			if _, judged := h.event.(machine.Judged); judged && !m.Checks {
+				continue
+			}
 			at := s.w.moment()
 			after, actions := m.Step(s.w.s, at, h.event)
 			after.Hint.Heard = s.w.s.Hint.Heard // It is remembered.
 			if after == s.w.s && len(actions) == 0 {
 				continue
 			}
-			if next := sketch(after, actions); next == answer {
-				names += " / " + h.name
+			if next := s.w.line(after, actions); next == answer || next == "" {
+				if next != "" { // else it is remembered, at most
+					names += " / " + h.name
+				}
 			} else {
 				row(names, answer)
 				names, answer = h.name, next
@@ -199,6 +181,7 @@ func TestEveryEventInEveryState(t *testing.T) {
 			}
 		}
 		row(names, answer)
+		row("goes on", s.goesOn(t))
 	}
 	want, err := os.ReadFile(file)
 	if *update {
@@ -213,57 +196,36 @@ func TestEveryEventInEveryState(t *testing.T) {
 	}
 }
 
-// sketch is what happened, in a few words.
-func sketch(s machine.State, actions []machine.Action) string {
+// goesOn is what the worker does if the store answers honestly, code returns when its lease has ended, and nothing else happens.
+func (s situation) goesOn(t *testing.T) string {
+	trace := &script{world: s.w, names: map[string]string{}}
+	var words []string
+	for range 12 {
+		s.w.log = nil
+		before := s.w.local
+		must(t, s.w.goOn())
+		if len(s.w.log) > 0 && s.w.local > before {
+			words = append(words, at(s.w.time()))
+		}
+		for _, a := range s.w.log {
+			words = append(words, trace.action(a))
+		}
+	}
+	return strings.Join(words, "; ")
+}
+
+// line is an answer of the machine, and the state after it, if that shows a change.
+func (w *world) line(after machine.State, actions []machine.Action) string {
+	c := *w
+	c.watcher = &watcher{m: w.m, s: w.s}
+	s := &script{world: &c, names: map[string]string{}}
+	before := s.state()
 	var words []string
 	for _, a := range actions {
-		switch a := a.(type) {
-		case machine.Tell:
-			word := a.Note.What.String()
-			if a.Note.Why != 0 {
-				word += " (" + a.Note.Why.String() + ")"
-			}
-			words = append(words, "told "+word)
-		case machine.Observe:
-			words = append(words, fmt.Sprint("observed ", a.Record.Seq))
-		case machine.Append:
-			words = append(words, fmt.Sprintf("append %s %d", a.Record.Kind, a.Record.Seq))
-		case machine.Expire:
-			words = append(words, fmt.Sprintf("EXPIRE (%v)", a.Why))
-		case machine.Allocate:
-			words = append(words, "ALLOCATE")
-		case machine.Extend:
-			words = append(words, "EXTEND")
-		case machine.CallAgain:
-			words = append(words, "CALL AGAIN")
-		case machine.Halt:
-			words = append(words, "HALT")
-		default:
-			words = append(words, s.Pending.String())
-		}
+		words = append(words, s.action(a))
 	}
-	state := s.Bid.Stage.String() + " " + s.Bid.Slot.Start.Format("15:04")
-	if s.Bid.Stage == machine.Halted || s.Bid.Slot.IsZero() {
-		state = s.Bid.Stage.String()
+	if s.s = after; s.state() != before {
+		words = append(words, s.state())
 	}
-	for _, f := range []struct {
-		on   bool
-		name string
-	}{
-		{!s.Hold.Held.IsZero(), "holding"},
-		{!s.Hold.Next.IsZero(), "won"},
-		{s.Hold.Running && s.Hold.Held.IsZero(), "code runs"},
-		{s.Bid.Role == machine.Extender, "extending"},
-		{s.Bid.Role == machine.Standby, "standing by"},
-		{!s.Hold.Resume.IsZero(), "resting"},
-		{!s.Closing.Done.IsZero(), "to tell what is done"},
-		{s.Closing.Release, "to release"},
-		{s.Retries.Until > 0, "backing off"},
-		{s.Stopping, "stopping"},
-	} {
-		if f.on {
-			state += ", " + f.name
-		}
-	}
-	return strings.Join(append(words, "now "+state), "; ")
+	return strings.Join(words, "; ")
 }

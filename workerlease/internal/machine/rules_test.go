@@ -126,8 +126,9 @@ func TestBackoffGrowsWithinBoundsAndHonoursTheStore(t *testing.T) {
 		{"first", 5 * time.Minute, 0, errTimeout, 50 * time.Millisecond, 100 * time.Millisecond},
 		{"third", 5 * time.Minute, 2, errTimeout, 200 * time.Millisecond, 400 * time.Millisecond},
 		{"many", 5 * time.Minute, math.MaxInt, errTimeout, 2500 * time.Millisecond, 5 * time.Second},
-		{"short slots", 3 * time.Second, 100, errTimeout, 187 * time.Millisecond, 375 * time.Millisecond},
-		{"shortest slots", 100 * time.Millisecond, 100, errTimeout, 6 * time.Millisecond, 12500 * time.Microsecond},
+		{"short slots", 3 * time.Second, 100, errTimeout, 300 * time.Millisecond, 375 * time.Millisecond},
+		{"slots of 6.4 s", 6400 * time.Millisecond, 100, errTimeout, 500 * time.Millisecond, 800 * time.Millisecond},
+		{"shortest slots", 100 * time.Millisecond, 100, errTimeout, 10 * time.Millisecond, 12500 * time.Microsecond},
 		{"the store asks for more", 5 * time.Minute, 0, throttled(20 * time.Second), 20 * time.Second, 20 * time.Second},
 		{"the store asks for less", 5 * time.Minute, 3, throttled(time.Millisecond), 400 * time.Millisecond, 800 * time.Millisecond},
 		{"the store asks for ever", 24 * time.Hour, 0, throttled(1<<63 - 1), time.Hour, time.Hour},
@@ -146,6 +147,9 @@ func TestBackoffGrowsWithinBoundsAndHonoursTheStore(t *testing.T) {
 				s, _ = m.Step(s, at, machine.Sampled{Err: c.err})
 				if got := s.Retries.Until - at.Local; got < c.least || got > c.most {
 					t.Errorf("draw %d: waits %v, want %v … %v", draw, got, c.least, c.most)
+				}
+				if got := s.Retries.Until - at.Local; c.err == errTimeout && (draw == 0 && got != c.most || draw == 255 && got > c.least*101/100) {
+					t.Errorf("draw %d: waits %v, want all of %v … %v", draw, got, c.least, c.most)
 				}
 			}
 		})

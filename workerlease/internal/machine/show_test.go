@@ -56,6 +56,9 @@ func (s *script) name(claim string) string {
 func (s *script) record(r store.Record) string {
 	text := fmt.Sprintf("%d %s %s token %s by %s", r.Seq, r.Kind, window(r.WindowStart, r.WindowEnd),
 		at(store.FromMillis(r.Token)), s.name(r.Claim))
+	if r.Kind == store.KindGrant && !r.SlotStart.Equal(r.WindowStart) {
+		text += " in " + window(r.SlotStart, r.SlotEnd)
+	}
 	if s.m.MaxAttempts > 0 {
 		text += fmt.Sprintf(" attempt %d", r.Attempt)
 	}
@@ -68,8 +71,18 @@ func (s *script) record(r store.Record) string {
 	if l, tells := r.Lost(); tells {
 		text += fmt.Sprintf(": record %d is lost, of %s, token %s, %s", l.Seq, l.InstanceID, at(store.FromMillis(l.Token)), window(l.Start, l.End))
 	}
+	orders, _ := store.ParseOrders(r.Orders)
+	for _, o := range orders {
+		text += fmt.Sprintf(", %s until %s", o.Kind, at(o.Until))
+		if o.Attempts > 0 {
+			text += fmt.Sprintf(" after %d attempts, %d spared, again at %s", o.Attempts, o.Spared, at(o.Again))
+		}
+	}
 	if o, tells := r.Outcome(); tells {
 		text += fmt.Sprintf(": %s %s after %v: %q", window(o.SlotStart, o.SlotEnd), o.Result, o.Ended.Sub(o.Begun), o.Error)
+		if o.GivenUp {
+			text += ", given up"
+		}
 	}
 	return text
 }
@@ -107,7 +120,7 @@ func (s *script) note(n machine.Note) string {
 	if !n.Slot.IsZero() {
 		text += " " + window(n.Slot.Start, n.Slot.End)
 	}
-	if n.What == machine.Missed && !n.Until.Equal(n.Slot.End) {
+	if !n.Until.IsZero() && !n.Until.Equal(n.Slot.End) {
 		text += ", up to " + at(n.Until)
 	}
 	switch n.What {
@@ -115,6 +128,8 @@ func (s *script) note(n machine.Note) string {
 		text += fmt.Sprintf(" to %s, seq %d", n.Record.InstanceID, n.Record.Seq)
 	case machine.Failed:
 		text += " " + n.Op.String()
+	case machine.Exhausted, machine.Postponed, machine.SteppedBack, machine.WorkerDied:
+		text += fmt.Sprintf(" (%d)", n.Count)
 	case machine.Cleared:
 		text += fmt.Sprintf(" %d records", n.Count)
 	case machine.Poison, machine.Vanished:
@@ -153,7 +168,21 @@ func (s *script) state() string {
 		{v.Bid.OutcomeUnknown, "in doubt"},
 		{v.Bid.VoidClaim != "", "void " + s.name(v.Bid.VoidClaim)},
 		{v.Clock.Settled < v.Clock.Epoch, "unsettled"},
+		{v.Draining, "draining"},
 		{v.Stopping, "stopping"},
+		{v.Stopping && v.Unreleased(s.now(0).Latest), "unreleased"},
+		{v.Bid.Role == machine.Joiner, "to join"},
+		{v.Bid.Role == machine.Extender, "extending"},
+		{v.Bid.Role == machine.Standby, "standing by"},
+		{!v.Hold.Resume.IsZero(), "resting"},
+		{!v.Closing.Done.IsZero(), "to record what is done"},
+		{v.Closing.Release, "to release"},
+		{v.Report.Metadata != "", "to report work"},
+		{v.Death.Metadata != "", "to report a death"},
+		{v.Missing.Metadata != "", "to report a loss"},
+		{v.Triggers.Order.Kind != "", "asked to run"},
+		{v.Eligibility.Unfit, "unfit"},
+		{v.View.Watch.Seq != 0, "watching poison"},
 	} {
 		if f.on {
 			text += ", " + f.name
@@ -166,6 +195,9 @@ func (s *script) state() string {
 		} else {
 			waits = append(waits, fmt.Sprintf("%v %s", w.Edge, at(w.Time)))
 		}
+	}
+	if v.Pending != machine.Nothing && v.Pending != machine.Probing && v.Pending != machine.Trimming {
+		waits = append(waits, fmt.Sprintf("%v, at most %v", v.Pending, s.m.Timeout(&v)))
 	}
 	if len(waits) > 0 {
 		text += "; waits for " + strings.Join(waits, ", ")

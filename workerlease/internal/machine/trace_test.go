@@ -126,42 +126,68 @@ func (s *script) until(word string) (string, error) {
 	return "", fmt.Errorf("%q is not answered", word)
 }
 
+// options are what a line may say that sets up the worker.
+var options = map[string]func(c *machine.Config, value string){
+	"every":      func(c *machine.Config, v string) { c.Schedule = slots.Must(slots.Parse("every " + v)) },
+	"group":      func(c *machine.Config, v string) { c.Group = v },
+	"priority":   func(c *machine.Config, v string) { c.Priority = int(v[0] - '0') },
+	"join":       func(c *machine.Config, _ string) { c.Joins = true },
+	"once":       func(c *machine.Config, _ string) { c.Once = true },
+	"within":     func(c *machine.Config, v string) { c.StartWithin, _ = time.ParseDuration(v) },
+	"attempts":   func(c *machine.Config, v string) { c.MaxAttempts = int(v[0] - '0') },
+	"finishes":   func(c *machine.Config, _ string) { c.Finishes = true },
+	"timeout":    func(c *machine.Config, v string) { c.Timeout, _ = time.ParseDuration(v) },
+	"from":       func(c *machine.Config, v string) { c.CatchUpFrom, _ = time.ParseDuration(v) },
+	"failover":   func(c *machine.Config, v string) { c.Failover, _ = time.ParseDuration(v) },
+	"continuous": func(c *machine.Config, _ string) { c.Continuous = true },
+	"stays":      func(c *machine.Config, _ string) { c.Continuous, c.NoFailback = true, true },
+	"rotate":     func(c *machine.Config, _ string) { c.TieBreak = priority.Rotate },
+	"reads":      func(c *machine.Config, _ string) { c.Follows = false },
+	"work":       func(c *machine.Config, v string) { c.Work = v },
+	"single":     func(c *machine.Config, _ string) { c.Single = true },
+	"keepsunfit": func(c *machine.Config, _ string) { c.KeepsUnfit = true },
+	"stall":      func(c *machine.Config, v string) { c.Stall, _ = time.ParseDuration(v) },
+	"shortest":   func(c *machine.Config, v string) { c.Shortest, _ = time.ParseDuration(v) },
+	"checks": func(c *machine.Config, _ string) {
+		c.Checks, c.CheckEvery, c.CheckTimeout = true, time.Minute, 10*time.Second
+	},
+	"catchup": func(c *machine.Config, v string) {
+		c.CatchUp = map[string]machine.CatchUp{"newest": machine.CatchUpNewest, "all": machine.CatchUpAll}[v]
+	},
+	"trims": func(c *machine.Config, _ string) { // all that is over, after each other slot
+		c.Rules.Keep, c.Rules.TrimEvery, c.Retention = 1, 2, 2*time.Hour
+	},
+	"serves": func(c *machine.Config, v string) { // a trigger that was given at the start
+		d, _ := time.ParseDuration(v)
+		o := store.Order{Kind: store.OrderTrigger, At: eve, Until: eve.Add(d)}
+		*c = c.Serving(machine.Trigger{Order: o, Seq: 1, Slots: c.Schedule, By: c.Schedule.Next(eve).Start})
+	},
+}
+
 // config reads the line that sets up the worker.
 func config(fields []string) machine.Config {
 	c := plain()
 	for _, f := range fields {
-		switch key, value, _ := strings.Cut(f, "="); key {
-		case "every":
-			c.Schedule = slots.Must(slots.Parse("every " + value))
-		case "group":
-			c.Group = value
-		case "priority":
-			c.Priority = int(value[0] - '0')
-		case "join":
-			c.Joins = true
-		case "once":
-			c.Once = true
-		case "within":
-			c.StartWithin, _ = time.ParseDuration(value)
-		case "attempts":
-			c.MaxAttempts = int(value[0] - '0')
-		case "finishes":
-			c.Finishes = true
-		case "timeout":
-			c.Timeout, _ = time.ParseDuration(value)
-		case "catchup":
-			c.CatchUp = map[string]machine.CatchUp{"newest": machine.CatchUpNewest, "all": machine.CatchUpAll}[value]
-		case "failover":
-			c.Failover, _ = time.ParseDuration(value)
-		case "continuous":
-			c.Continuous = true
-		case "stays":
-			c.Continuous, c.NoFailback = true, true
-		case "rotate":
-			c.TieBreak = priority.Rotate
-		}
+		key, value, _ := strings.Cut(f, "=")
+		options[key](&c, value)
 	}
 	return c
+}
+
+// facts are commands that change what the worker finds when it looks next, and whether it does at once.
+var facts = map[string]struct {
+	change func(*script)
+	wakes  bool
+}{
+	"late":       {func(s *script) { s.late = true }, false}, // the next LeaseAllocated comes
+	"alone":      {func(s *script) { s.alone = true }, false},
+	"lapses":     {func(s *script) { s.with.Lapsed = machine.WindowEnded }, false},
+	"beside":     {func(s *script) { s.with.Beside = true }, true},
+	"ended":      {func(s *script) { s.with.Beside = false }, true},
+	"questioned": {func(s *script) { s.with.InQuestion = true }, true},
+	"decided":    {func(s *script) { s.with.InQuestion = false }, true},
+	"single":     {func(s *script) { s.with.Single = true }, true},
+	"progress":   {func(s *script) { s.with.Progressed = s.local }, true},
 }
 
 // events are commands that give the machine an event.
@@ -172,6 +198,10 @@ var events = map[string]machine.Event{
 	"done":     machine.Finished{Done: true},
 	"failed":   machine.Finished{},
 	"rested":   machine.Rested{},
+	"gaveback": machine.Finished{GivesBack: true},
+	"fit":      machine.Judged{},
+	"unfit":    machine.Judged{Err: errors.New("unfit")},
+	"drain":    machine.Drain{},
 	"hint":     machine.Hinted{},
 	"stop":     machine.Stop{},
 	"giveup":   machine.GiveUp{},
@@ -181,6 +211,12 @@ var events = map[string]machine.Event{
 func (s *script) run(command string, args []string) error {
 	if e, ok := events[command]; ok {
 		return s.event(e)
+	}
+	if f, ok := facts[command]; ok {
+		if f.change(s); f.wakes {
+			return s.event(machine.Wake{})
+		}
+		return nil
 	}
 	switch command {
 	case "faltered": // the work has failed, and the lease is kept
@@ -198,7 +234,7 @@ func (s *script) run(command string, args []string) error {
 			return errors.New("nothing to wait for")
 		}
 		return err
-	case "ok", "timeout", "lost", "duplicate", "error", "throttled", "stale":
+	case "ok", "timeout", "lost", "duplicate", "error", "throttled", "stale", "denied", "notstored":
 		return s.answer(command, args)
 	case "land": // an append that timed out arrives now
 		if len(s.adrift) == 0 {
@@ -224,13 +260,12 @@ func (s *script) run(command string, args []string) error {
 			return err // it shows in the answer
 		}
 		return errors.Join(err, s.event(machine.Wake{}))
-	case "passes": // DURATION: time goes on, and the worker doesn't look
+	case "passes", "takes", "spread": // time goes on, and the worker doesn't look; each operation takes so long; half the width of the interval
 		d, err := time.ParseDuration(args[0])
-		s.local += d
-		return err
-	case "spread": // half the width of the interval
-		var err error
-		s.spread, err = time.ParseDuration(args[0])
+		*map[string]*time.Duration{"passes": &d, "takes": &s.takes, "spread": &s.spread}[command] = d
+		if command == "passes" {
+			s.local += d
+		}
 		return err
 	case "order": // KIND of an operator, until=TIME to=TARGET now; without a time, an earlier one ends
 		o := store.Order{Kind: store.OrderKind(args[0])}
@@ -251,9 +286,13 @@ func (s *script) run(command string, args []string) error {
 			}
 		}
 		return s.give(o)
-	case "late": // the next LeaseAllocated will come too late
-		s.late = true
-		return nil
+	case "worked": // the code has ended with an error, and its lease before that
+		return s.event(machine.Worked{Claim: s.s.Hold.Left.Claim, Failed: true, Work: machine.Work{Error: strings.Join(args, " "), Took: 3 * time.Second}})
+	case "served": // a run for a trigger is over
+		return s.event(machine.Served{At: s.s.Triggers.Order.At, Over: true})
+	case "history": // NAME of the store's, from here on
+		s.with.History = args[0]
+		return s.event(machine.Wake{})
 	}
 	return fmt.Errorf("unknown command %q", command)
 }
@@ -268,6 +307,10 @@ func (s *script) answer(command string, args []string) error {
 		return s.event(s.reply(errTimeout, false, 0))
 	case "lost": // applied, but the reply was lost
 		return s.event(s.reply(errTimeout, true, 0))
+	case "denied":
+		return s.event(s.reply(store.ErrDenied, false, 0))
+	case "notstored":
+		return s.event(s.reply(store.ErrNotStored, false, 0))
 	case "duplicate": // applied, and the driver's own retry found it
 		return s.event(s.reply(store.ErrConflict, true, 0))
 	case "throttled":
@@ -309,23 +352,24 @@ func (s *script) other(args []string) error {
 			r = store.Record{WorkerType: "mail", Seq: r.Seq, Defect: strings.ReplaceAll(value, "_", " ")}
 		case "token":
 			r.Token, err = strconv.ParseInt(value, 10, 64)
+		case "spared":
+			r.Spared = int(value[0] - '0')
+		case "work":
+			r.Work, r.FixedAt = value, r.ReadAt
 		case "attempt":
 			r.Attempt = int(value[0] - '0')
+		case "done":
+			r.DoneUntil, err = s.clock(value)
 		case "readat":
 			r.ReadAt, err = s.clock(value)
-		case "window":
+		case "window", "slot": // the slot after the window
 			start, end, _ := strings.Cut(value, "…")
-			var err2 error
-			r.WindowStart, err = s.clock(start)
-			r.WindowEnd, err2 = s.clock(end)
-			r.SlotStart, r.SlotEnd = r.WindowStart, r.WindowEnd
-			err = errors.Join(err, err2)
-		case "slot": // after the window
-			start, end, _ := strings.Cut(value, "…")
-			var err2 error
-			r.SlotStart, err = s.clock(start)
-			r.SlotEnd, err2 = s.clock(end)
-			err = errors.Join(err, err2)
+			from, err1 := s.clock(start)
+			to, err2 := s.clock(end)
+			err = errors.Join(err1, err2)
+			if r.SlotStart, r.SlotEnd = from, to; key == "window" {
+				r.WindowStart, r.WindowEnd = from, to
+			}
 		default:
 			err = fmt.Errorf("unknown field %q", key)
 		}

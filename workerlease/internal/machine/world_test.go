@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"time"
 
@@ -17,7 +18,7 @@ import (
 // eve is when the worlds begin: local reading 0 on the first clock.
 var eve = time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
 
-var errTimeout = errors.New("i/o timeout")
+var errTimeout = os.ErrDeadlineExceeded
 
 // world is what a machine finds around it: a store with a clock and a ledger,
 // and user code.
@@ -42,6 +43,8 @@ type world struct {
 	landed  map[int64]int        // by key: after how many others the newest record there has landed
 	asked   map[store.Record]int // how many had landed when it was sent first
 	lands   int                  // how many have landed
+	with    machine.Moment       // what each moment has besides the time
+	takes   time.Duration        // what operations take, as it is told: no time passes
 	late    bool                 // right before the user's code it turns out to be too late
 	alone   bool                 // or that nobody waits for it
 }
@@ -88,10 +91,9 @@ func (w *world) now(settled int) timeline.Interval {
 }
 
 func (w *world) moment() machine.Moment {
-	m := machine.Moment{
-		Now: w.now(w.s.Clock.Settled), Newest: w.now(len(w.clocks) - 1), Local: w.local, Age: w.local - w.sampled,
-		Epoch: len(w.clocks) - 1, Jumps: w.jumps, Began: w.began,
-	}
+	m := w.with
+	m.Now, m.Newest, m.Local, m.Age = w.now(w.s.Clock.Settled), w.now(len(w.clocks)-1), w.local, w.local-w.sampled
+	m.Epoch, m.Jumps, m.Began = len(w.clocks)-1, w.jumps, w.began
 	w.draws++
 	copy(m.Draw[:], w.draw[:])
 	binary.BigEndian.PutUint32(m.Draw[12:], w.draws)
@@ -211,12 +213,12 @@ func (w *world) reply(err error, done bool, stale int) machine.Event {
 		if err == nil {
 			w.known, w.sampled = true, w.local
 		}
-		return machine.Sampled{Err: err}
+		return machine.Sampled{Err: err, Took: w.takes}
 	case machine.ReadHead:
 		if err != nil {
-			return machine.HeadRead{Err: err}
+			return machine.HeadRead{Err: err, Took: w.takes}
 		}
-		return machine.HeadRead{Records: w.tail(a.Limit, stale)}
+		return machine.HeadRead{Records: w.tail(a.Limit, stale), Took: w.takes}
 	case machine.ReadRecord:
 		r, ok := w.ledger[a.Seq]
 		if err == nil && (!ok || stale > 0) {
@@ -225,7 +227,7 @@ func (w *world) reply(err error, done bool, stale int) machine.Event {
 		if err != nil {
 			r = store.Record{}
 		}
-		return machine.RecordRead{Seq: a.Seq, Record: r, Err: err}
+		return machine.RecordRead{Seq: a.Seq, Record: r, Err: err, Took: w.takes}
 	case machine.Append:
 		switch {
 		case err == nil && a.Prev.Seq != 0 && !store.SameRecord(w.ledger[a.Prev.Seq], a.Prev):
@@ -239,7 +241,7 @@ func (w *world) reply(err error, done bool, stale int) machine.Event {
 		default:
 			w.adrift = append(w.adrift, a.Record)
 		}
-		return machine.Appended{Seq: a.Record.Seq, Err: err, Took: 2 * time.Millisecond}
+		return machine.Appended{Seq: a.Record.Seq, Err: err, Took: max(w.takes, 2*time.Millisecond)}
 	case machine.Trim:
 		n := 0
 		for _, seq := range slices.Sorted(maps.Keys(w.ledger)) {

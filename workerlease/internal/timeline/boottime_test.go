@@ -48,6 +48,23 @@ func TestAStampOfTheLocalClockAllowsForNoDriftAndNoRoundTrip(t *testing.T) {
 	}
 }
 
+func TestAStampOfTheLocalClockIsAsWideAsItsGranularityAndAge(t *testing.T) {
+	l, none, plain := Line{Boottime: true}, Line{Boottime: true}, Line{}
+	s := booted(hour)
+	s.Granularity, s.MaxAge = ms, time.Second
+	sample(t, &l, s, hour, hour, First)
+	if i := l.At(hour, 0); i.Latest.Sub(i.Earliest).Round(ms) != time.Second+ms {
+		t.Errorf("At(1h) = %v, want 1.001s", i)
+	}
+	// At the reading 0 as well, a stamp that doesn't name a reading of the local clock is none of it.
+	for _, each := range []*Line{&none, &plain} {
+		sample(t, each, store.Stamp{Time: noon}, 0, ms, First)
+	}
+	if got, want := none.At(ms, 0), plain.At(ms, 0); got != want {
+		t.Errorf("without a reading: At(1ms) = %v, want %v", got, want)
+	}
+}
+
 func TestAStampOfTheLocalClockIsLikeAnyOtherIfItMayBeOfAnotherOne(t *testing.T) {
 	const sent, received = hour, hour + 2*time.Second
 	for _, c := range []struct {

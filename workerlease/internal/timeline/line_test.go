@@ -144,6 +144,12 @@ func TestImplausibleSamplesAreRejectedAndIgnored(t *testing.T) {
 	}
 }
 
+func TestSamplesAtTheEdgesOfWhatIsPlausibleCount(t *testing.T) {
+	for _, s := range []store.Stamp{{Time: time.Unix(0, 0).UTC()}, {Time: time.Date(2199, 12, 31, 23, 59, 59, 0, time.UTC)}, {Time: noon, Skew: longest}} {
+		sample(t, new(Line), s, 0, ms, First)
+	}
+}
+
 func TestAnotherServerThatAgreesNarrowsTheIntervalLikeTheSame(t *testing.T) {
 	var l Line
 	sample(t, &l, store.Stamp{Time: noon, Server: "a"}, 0, 10*ms, First)
