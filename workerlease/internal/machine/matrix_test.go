@@ -141,7 +141,7 @@ func TestEveryEventInEveryState(t *testing.T) {
 	const file = "testdata/matrix.md"
 	var out bytes.Buffer
 	fmt.Fprintln(&out, "# Every event in every state")
-	fmt.Fprintln(&out, "\nWhat the machine does, and the state that it is in then, as in a trace. What is not listed does nothing, or is remembered. The last line is how it goes on if nothing happens.")
+	fmt.Fprintln(&out, "\nWhat the machine does, as in a trace, and what is other in its state then. What is not listed does nothing, or is remembered. The last line is how it goes on if nothing happens.")
 	row := func(names, answer string) { // of events in a row with one answer
 		if names != "" {
 			fmt.Fprintf(&out, "- %s: %s\n", names, answer)
@@ -224,8 +224,31 @@ func (w *world) line(after machine.State, actions []machine.Action) string {
 	for _, a := range actions {
 		words = append(words, s.action(a))
 	}
-	if s.s = after; s.state() != before {
-		words = append(words, s.state())
+	s.s = after
+	if change := changed(before, s.state()); change != "" {
+		words = append(words, change)
 	}
 	return strings.Join(words, "; ")
+}
+
+// changed is what a state has that the one before had not, what it has no more, and what is waited for if that is something else.
+func changed(before, after string) string {
+	const waits = "; waits for "
+	was, waited, _ := strings.Cut(before, waits)
+	is, waiting, _ := strings.Cut(after, waits)
+	had, has := strings.Split(was, ", "), strings.Split(is, ", ")
+	words := slices.DeleteFunc(slices.Clone(has), func(word string) bool { return slices.Contains(had, word) })
+	for _, word := range had[1:] { // The first is the stage.
+		if name, _, _ := strings.Cut(word, " "); !slices.ContainsFunc(has, func(word string) bool { return strings.HasPrefix(word, name) }) {
+			words = append(words, "no more "+word)
+		}
+	}
+	change := strings.Join(words, ", ")
+	switch waiting {
+	case waited:
+		return change
+	case "":
+		waiting = "nothing"
+	}
+	return strings.TrimPrefix(change+waits+waiting, "; ")
 }

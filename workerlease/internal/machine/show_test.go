@@ -30,9 +30,9 @@ func at(t time.Time) string {
 		return "never"
 	}
 	if t.UTC().Truncate(24 * time.Hour).Equal(eve) {
-		return t.UTC().Format("15:04:05.000")
+		return t.UTC().Format("15:04:05.999")
 	}
-	return t.UTC().Format("2006-01-02T15:04:05.000")
+	return t.UTC().Format("2006-01-02T15:04:05.999")
 }
 
 func window(start, end time.Time) string {
