@@ -54,7 +54,7 @@ func TestConcernsAreOursWhateverTheURIOrTheClientSays(t *testing.T) {
 		"weak client": func(t *testing.T, f *fakeServer) *Ledger {
 			t.Helper()
 			off := false
-			client, err := mongo.Connect(options.Client().ApplyURI("mongodb://" + f.addr).
+			client, err := mongo.Connect(options.Client().ApplyURI("mongodb://" + f.addr).SetDialer(network).
 				SetWriteConcern(&writeconcern.WriteConcern{W: 1, Journal: &off}).
 				SetReadConcern(readconcern.Available()).SetReadPreference(readpref.Nearest()).
 				SetBSONOptions(&options.BSONOptions{OmitEmpty: true}))

@@ -6,12 +6,12 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
-	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/internal/documenttest"
 	"github.com/slotlease/slotlease/testutil/storetest"
@@ -129,34 +129,21 @@ func TestDriverErrorsStayInReach(t *testing.T) {
 }
 
 func TestRefusedConnectionEndsWithTheContext(t *testing.T) {
-	suites.RealTime(t)
 	t.Parallel()
-	// Nothing listens there, and nothing is given this port by chance.
-	const addr = "127.0.0.1:1"
-	l := open(t, Options{URI: "mongodb://jane:hunter2hunter2@" + addr + "/"})
-	// The driver dials in a goroutine of its own, and has nothing to tell of it
-	// before the first dial has failed. From then on it does.
-	for began := time.Now(); ; {
-		_, err := l.Now(within(t, 200*time.Millisecond))
-		if err != nil && strings.Contains(err.Error(), "refused") {
-			break
+	synctest.Test(t, func(t *testing.T) {
+		const most = 200 * time.Millisecond
+		l := open(t, Options{URI: "mongodb://jane:hunter2hunter2@" + network.Address() + "/"})
+		for name, call := range documenttest.Operations(l, storetest.Grant("job", 1)) {
+			began := time.Now()
+			err := call(within(t, most))
+			documenttest.Equal(t, "how long "+name+"() of a closed port took", time.Since(began), most)
+			wantSentinel(t, name+"()", err, nil)
+			documenttest.Says(t, name+"()", err, context.DeadlineExceeded, "refused")
+			if err != nil {
+				wantNoSecret(t, name, err.Error(), "hunter2hunter2")
+			}
 		}
-		if time.Since(began) > patience {
-			t.Fatalf("Now() = %v for %v, want that the connection was refused", err, patience)
-		}
-	}
-	for name, call := range documenttest.Operations(l, storetest.Grant("job", 1)) {
-		began := time.Now()
-		err := call(within(t, 200*time.Millisecond))
-		if took := time.Since(began); took > patience/2 {
-			t.Errorf("%s() of a closed port took %v, want it to end with its context", name, took)
-		}
-		wantSentinel(t, name+"()", err, nil)
-		documenttest.Says(t, name+"()", err, context.DeadlineExceeded, "refused")
-		if err != nil {
-			wantNoSecret(t, name, err.Error(), "hunter2hunter2")
-		}
-	}
+	})
 }
 
 // A password that is in other texts by chance would be betrayed by what its removal

@@ -13,6 +13,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/slotlease/slotlease/internal/mongowire"
+	"github.com/slotlease/slotlease/internal/pipenet"
 	"github.com/slotlease/slotlease/internal/suites"
 )
 
@@ -42,14 +43,19 @@ type fakeServer struct {
 	commands []bson.Raw
 }
 
+// network is that of the fake servers.
+var network = &pipenet.Network{}
+
 // serve starts a fake server, which ends with the test.
 func serve(t testing.TB, f *fakeServer) *fakeServer {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, "Listen()", err)
-	f.t, f.addr = t, listener.Addr().String()
-	if f.secured != nil {
-		listener = tls.NewListener(listener, f.secured)
+	f.t, f.addr = t, network.Address()
+	listener := network.Listen(f.addr)
+	if f.secured != nil { // Both sides of a refusal write at once, which needs the buffers of sockets.
+		var err error
+		listener, err = tls.Listen("tcp", "127.0.0.1:0", f.secured)
+		must(t, "Listen()", err)
+		f.addr = listener.Addr().String()
 	}
 	var wg sync.WaitGroup
 	var mu sync.Mutex

@@ -1,7 +1,6 @@
 package mongo
 
 import (
-	"net"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -87,20 +86,10 @@ func asked(f *fakeServer) int {
 	return len(ours)
 }
 
-// nobody is an address at which nothing listens.
-func nobody(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, "Listen()", err)
-	defer l.Close()
-	return l.Addr().String()
-}
-
 // silent is an address at which nothing answers.
 func silent(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, "Listen()", err)
+	l := network.Listen(network.Address())
 	t.Cleanup(func() { _ = l.Close() })
 	return l.Addr().String()
 }

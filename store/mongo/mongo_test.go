@@ -42,7 +42,7 @@ func database(t testing.TB, client *mongo.Client) string {
 // dial is a client of the test's own.
 func dial(t testing.TB, uri string) *mongo.Client {
 	t.Helper()
-	client, err := mongo.Connect(options.Client().ApplyURI(uri))
+	client, err := mongo.Connect(options.Client().ApplyURI(uri).SetDialer(network))
 	must(t, "Connect()", err)
 	t.Cleanup(func() { _ = client.Disconnect(context.Background()) })
 	return client
@@ -51,6 +51,7 @@ func dial(t testing.TB, uri string) *mongo.Client {
 // open opens a ledger that is closed with the test.
 func open(t testing.TB, o Options) *Ledger {
 	t.Helper()
+	o.dialer = network
 	l, err := Open(t.Context(), o)
 	if err != nil {
 		t.Fatalf("Open(%s) = %v, want a ledger", Redact(o.URI), err)

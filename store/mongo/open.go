@@ -74,6 +74,8 @@ type Options struct {
 	// clocks are compared. If it has a method Boottime() time.Duration, as that of
 	// workerlease.NewSystemClock has, that times the trips. Default: the real clock.
 	Clock clock.Clock
+
+	dialer options.ContextDialer // of tests, if not nil
 }
 
 // Open checks the options and makes a ledger of them. It reports everything that
@@ -117,7 +119,7 @@ func Open(ctx context.Context, o Options) (*Ledger, error) {
 	if o.Client == nil {
 		l.own, l.label = true, a.hosts
 		var err error
-		if client, err = l.connect(ctx, a, o.AppName); err != nil {
+		if client, err = l.connect(ctx, a, o); err != nil {
 			return nil, l.runner.Failed(ctx, "open", "", err)
 		}
 	}
@@ -127,7 +129,7 @@ func Open(ctx context.Context, o Options) (*Ledger, error) {
 }
 
 // connect makes a client of the ledger's own, which connects in the background.
-func (l *Ledger) connect(ctx context.Context, a address, appName string) (*mongo.Client, error) {
+func (l *Ledger) connect(ctx context.Context, a address, own Options) (*mongo.Client, error) {
 	if err := lookUpTXT(ctx, a); err != nil {
 		return nil, fmt.Errorf("look up %s: %w", a.hosts, err)
 	}
@@ -141,6 +143,7 @@ func (l *Ledger) connect(ctx context.Context, a address, appName string) (*mongo
 		late := &net.DNSError{Err: "no answer in time", Name: a.hosts, IsTimeout: true}
 		return nil, fmt.Errorf("%w: %w", ctx.Err(), late)
 	}
+	o.Dialer = own.dialer
 	l.single = o.MaxPoolSize != nil && *o.MaxPoolSize == 1
 	srv := l.login.srv
 	encryption, err := encryptionOf(a.driver)
@@ -157,8 +160,8 @@ func (l *Ledger) connect(ctx context.Context, a address, appName string) (*mongo
 	// Who is overloaded is left alone by the engine, which knows how long a try is of use.
 	o.SetMonitor(commandMonitor()).SetServerMonitor(l.login.monitor(l.fitness.clock)).SetMaxAdaptiveRetries(0)
 	switch {
-	case appName != "":
-		o.SetAppName(appName)
+	case own.AppName != "":
+		o.SetAppName(own.AppName)
 	case !a.appName:
 		o.SetAppName("slotlease")
 	}

@@ -6,12 +6,12 @@ import (
 	"slices"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/benbjohnson/clock"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
-	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/internal/documenttest"
 	"github.com/slotlease/slotlease/testutil/storetest"
@@ -308,28 +308,26 @@ func TestALostRaceNeedsNoOtherShard(t *testing.T) {
 
 // By a router that is far away, or of which something else hangs, a look may never come to its end.
 func TestALookThatIsCutShortHasSeenTheShardKey(t *testing.T) {
-	suites.RealTime(t)
 	t.Parallel()
-	f := cluster(t, "workerType")
-	asBefore := f.reply
-	var later atomic.Bool
-	end := make(chan struct{})
-	t.Cleanup(func() { close(end) })
-	f.reply = func(name string, command bson.Raw) bson.D {
-		of, _ := command.Index(0).Value().StringValueOK()
-		switch {
-		case later.Load() && name == "find" && of == "collections":
-			return cursorOf(bson.D{{Key: "_id", Value: "WorkerProcess.WorkerLeases"}, {Key: "key", Value: bson.D{{Key: "claim", Value: int32(1)}}}})
-		case later.Load() && name == "listCollections":
-			<-end
+	synctest.Test(t, func(t *testing.T) {
+		f := cluster(t, "workerType")
+		asBefore := f.reply
+		var later atomic.Bool
+		f.reply = func(name string, command bson.Raw) bson.D {
+			of, _ := command.Index(0).Value().StringValueOK()
+			switch {
+			case later.Load() && name == "find" && of == "collections":
+				return cursorOf(bson.D{{Key: "_id", Value: "WorkerProcess.WorkerLeases"}, {Key: "key", Value: bson.D{{Key: "claim", Value: int32(1)}}}})
+			case later.Load() && name == "listCollections":
+				time.Sleep(time.Hour)
+			}
+			return asBefore(name, command)
 		}
-		return asBefore(name, command)
-	}
-	c := &shifted{Clock: clock.New()}
-	l := f.open(Options{Clock: c})
-	must(t, "Append()", l.Append(within(t, patience), storetest.Grant("job", 1)))
-	later.Store(true)
-	c.by.Add(int64(lookAtShardsAgain))
-	wantSentinel(t, "Append() once it is sharded by claim", l.Append(within(t, 2*time.Second), storetest.Grant("job", 2)), store.ErrRefused)
-	documenttest.Equal(t, "inserts sent", len(f.sent("insert")), 1)
+		l := f.open(Options{})
+		must(t, "Append()", l.Append(within(t, patience), storetest.Grant("job", 1)))
+		later.Store(true)
+		time.Sleep(lookAtShardsAgain)
+		wantSentinel(t, "Append() once it is sharded by claim", l.Append(within(t, 2*time.Second), storetest.Grant("job", 2)), store.ErrRefused)
+		documenttest.Equal(t, "inserts sent", len(f.sent("insert")), 1)
+	})
 }

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
-	"github.com/benbjohnson/clock"
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
@@ -272,52 +272,33 @@ func TestAPrimaryThatIsBehindWhatItHasShownHasAnotherHistory(t *testing.T) {
 	}
 }
 
-// paced is the real clock, but for timers, which go by another one.
-type paced struct {
-	clock.Clock
-	timers *clock.Mock
-}
-
-func (c paced) Timer(d time.Duration) *clock.Timer { return c.timers.Timer(d) }
-
 // A server that answers at once that there is no news isn't asked again at once.
 func TestAServerWithoutPatienceIsAskedOnceASecond(t *testing.T) {
-	suites.RealTime(t)
 	t.Parallel()
-	asked := make(chan struct{}, 100)
-	var n atomic.Int64
-	f := serve(t, &fakeServer{reply: begun(func() bson.D {
-		asked <- struct{}{}
-		events := bson.A{}
-		if n.Add(1) == 3 {
-			events = append(events, bson.D{{Key: "_id", Value: bson.D{{Key: "_data", Value: "1"}}}, {Key: "operationType", Value: "insert"}, {Key: "documentKey", Value: bson.D{{Key: "_id", Value: int64(5)}}}})
-		}
-		return bson.D{{Key: "ok", Value: 1.0}, {Key: "cursor", Value: bson.D{{Key: "id", Value: int64(7)}, {Key: "ns", Value: "WorkerProcess.WorkerLeases"}, {Key: "nextBatch", Value: events}}}}
-	})})
-	f.greet(member(f.addr))
-	mock := clock.NewMock()
-	l := f.open(Options{URI: "mongodb://" + f.addr + "/", Clock: paced{clock.New(), mock}, ServerSkew: time.Second})
-	w := watches(t.Context(), l)
-	<-asked
-	for asks := 1; asks < 3; asks++ {
-		select {
-		case <-asked:
-			t.Fatal("asked again at once")
-		case <-time.After(50 * time.Millisecond):
-		}
-		for again := false; !again; { // It may not have set its timer yet.
-			mock.Add(emptyGap)
-			select {
-			case <-asked:
-				again = true
-			case <-time.After(10 * time.Millisecond):
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		asked := make(chan time.Duration, 10)
+		n := 0
+		f := serve(t, &fakeServer{reply: begun(func() bson.D {
+			asked <- time.Since(began)
+			events := bson.A{}
+			if n++; n == 3 {
+				events = append(events, bson.D{{Key: "_id", Value: bson.D{{Key: "_data", Value: "1"}}}, {Key: "operationType", Value: "insert"}, {Key: "documentKey", Value: bson.D{{Key: "_id", Value: int64(5)}}}})
 			}
+			return bson.D{{Key: "ok", Value: 1.0}, {Key: "cursor", Value: bson.D{{Key: "id", Value: int64(7)}, {Key: "ns", Value: "WorkerProcess.WorkerLeases"}, {Key: "nextBatch", Value: events}}}}
+		})})
+		f.greet(member(f.addr))
+		l := f.open(Options{ServerSkew: time.Second})
+		w := watches(t.Context(), l)
+		w.hears(t, "", 3*emptyGap) // A document that is no record may be of any type.
+		for i := range 3 {
+			documenttest.Equal(t, "when it was asked", <-asked, time.Duration(i)*emptyGap)
 		}
-	}
-	w.hears(t, "", patience) // A document that is no record may be of any type.
-	must(t, "Close()", l.Close(t.Context()))
-	wantErr(t, "Watch()", <-w.ended, store.ErrClosed)
-	wantErr(t, "Watch() after Close()", l.Watch(t.Context(), func(string) {}), store.ErrClosed)
+		must(t, "Close()", l.Close(t.Context()))
+		wantErr(t, "Watch()", <-w.ended, store.ErrClosed)
+		wantErr(t, "Watch() after Close()", l.Watch(t.Context(), func(string) {}), store.ErrClosed)
+		time.Sleep(time.Minute) // The heartbeats end.
+	})
 }
 
 // A watch keeps a connection of the pool for itself, for which no other operation may have to wait.
@@ -354,25 +335,19 @@ func TestAWatchOnAServerThatHasSilentlyGoneEnds(t *testing.T) {
 
 // A server that answers nothing to the aggregate is given up.
 func TestAWatchThatDoesNotBeginIsGivenUp(t *testing.T) {
-	suites.RealTime(t)
 	t.Parallel()
-	free := make(chan struct{})
-	f := serve(t, &fakeServer{reply: func(name string, _ bson.Raw) bson.D {
-		if name == "aggregate" {
-			<-free
-		}
-		return nil
-	}})
-	t.Cleanup(func() { close(free) })
-	f.greet(member(f.addr))
-	l := f.open(Options{URI: "mongodb://" + f.addr + "/", ServerSkew: time.Second})
-	w := watches(t.Context(), l)
-	select {
-	case err := <-w.ended:
-		wantErr(t, "Watch()", err, context.DeadlineExceeded)
-	case <-time.After(4 * answersIn):
-		t.Error("Watch() waits for a reply to its aggregate")
-	}
+	synctest.Test(t, func(t *testing.T) {
+		f := serve(t, &fakeServer{reply: func(name string, _ bson.Raw) bson.D {
+			if name == "aggregate" {
+				time.Sleep(time.Hour)
+			}
+			return nil
+		}})
+		f.greet(member(f.addr))
+		began := time.Now()
+		wantErr(t, "Watch()", f.open(Options{ServerSkew: time.Second}).Watch(t.Context(), func(string) {}), context.DeadlineExceeded)
+		documenttest.Equal(t, "how long Watch() waits for a reply to its aggregate", time.Since(began), answersIn)
+	})
 }
 
 // A client that is made anew ends the watch by the old one, and not as if the ledger were closed.

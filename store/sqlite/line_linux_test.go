@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"context"
 	"path/filepath"
 	"strconv"
 	"sync"
@@ -121,23 +120,10 @@ func TestAWorkerThatStartsWhileALedgerIsReanchoredWaits(t *testing.T) {
 	}())
 }
 
-// interrupt has a reading of a handle be interrupted, which closes its connection.
-func interrupt(t *testing.T, l *Ledger) {
-	t.Helper()
-	f := l.file
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	_, err := f.db.ExecContext(ctx, `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n`)
-	if err == nil || !f.one.spent() {
-		t.Fatalf("a reading without end = %v, and the connection is open: %v, want it to be interrupted, and closed", err, !f.one.spent())
-	}
-}
-
 // The clock of the first process is wrong, so that another line would show.
 func TestAHandleHoldsItsTimeLineUntilCloseThoughItsConnectionIsInterrupted(t *testing.T) {
-	suites.RealTime(t)
 	path := filepath.Join(t.TempDir(), "ledger.db")
-	l := open(t, Options{Path: path, Clock: clocks.Skewed(clock.New(), -50*365*24*time.Hour)})
+	l := open(t, Options{Path: path, Clock: clocks.Skewed(clock.New(), -50*365*24*time.Hour)}) // realtime: processes compare it
 	s := now(t, l)
 	next := granted(1, s.Time.Add(time.Minute).Truncate(time.Millisecond), time.Hour)
 	must(t, "Append()", l.Append(t.Context(), next))
