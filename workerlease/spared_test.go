@@ -36,8 +36,8 @@ func TestWhatEndsARunInOrderCostsNoAttempt(t *testing.T) {
 	} {
 		bubble(t, name, func(t *testing.T) {
 			ledger := memory.New(memory.Options{})
-			o := perSlot("a", 0)
-			o.LeaseInterval, o.Job.MaxAttempts, o.Job.StartWithin = 24*time.Hour, 2, 10*time.Minute
+			o := daily("a", 2)
+			o.Job.StartWithin = 10 * time.Minute
 			made := 0
 			j := &job{do: func(ctx context.Context, l workerlease.Lease, _ int) error {
 				select {
@@ -87,8 +87,8 @@ func TestWhatEndsARunInOrderCostsNoAttempt(t *testing.T) {
 func TestFailuresCountBesideDeployments(t *testing.T) {
 	bubble(t, "two failures and two deployments", func(t *testing.T) {
 		ledger := memory.New(memory.Options{})
-		o := perSlot("a", 0)
-		o.LeaseInterval, o.Job.MaxAttempts, o.Job.MinRetry = 24*time.Hour, 2, time.Minute
+		o := daily("a", 2)
+		o.Job.MinRetry = time.Minute
 		j := &job{do: func(ctx context.Context, _ workerlease.Lease, attempt int) error {
 			if attempt%2 == 1 {
 				<-ctx.Done() // until it is deployed
@@ -129,9 +129,7 @@ func TestThreeAttemptsOfTheNightOutliveAnOutage(t *testing.T) {
 				return nil
 			}}
 			for _, name := range machines {
-				o := perSlot(name, 0)
-				o.LeaseInterval, o.Job.MaxAttempts = 24*time.Hour, 3
-				runs(t, ledger.Handle(), o, j.run)
+				runs(t, ledger.Handle(), daily(name, 3), j.run)
 			}
 			at(36 * time.Hour)
 			var began []time.Duration
@@ -145,18 +143,29 @@ func TestThreeAttemptsOfTheNightOutliveAnOutage(t *testing.T) {
 	}
 }
 
+// daily are the options of a job with slots of a day.
+func daily(name string, attempts int) workerlease.Options {
+	o := perSlot(name, 0)
+	o.LeaseInterval, o.Job.MaxAttempts = 24*time.Hour, attempts
+	return o
+}
+
+// endsAfter is a task that takes so long to end when it is told to, and fails.
+func endsAfter(takes time.Duration) workerlease.Task {
+	return func(ctx context.Context, _ workerlease.Lease) error {
+		<-ctx.Done()
+		time.Sleep(takes)
+		return errWork
+	}
+}
+
 // slowStop is a worker whose code takes a while to end when it is told to, with a part of 15 s, and is told so at a time, by an order or by
 // a stop; another one waits.
 func slowStop(t *testing.T, told, takes time.Duration, most int, order store.OrderKind, then workerlease.Task) (other *running, ledger *memory.Ledger) {
 	t.Helper()
 	ledger = memory.New(memory.Options{})
-	o := perSlot("a", 0)
-	o.LeaseInterval, o.Job.MaxAttempts = 24*time.Hour, most
-	a := runsAtOnce(t, ledger.Handle(), o, func(ctx context.Context, _ workerlease.Lease) error {
-		<-ctx.Done()
-		time.Sleep(takes)
-		return errWork
-	})
+	o := daily("a", most)
+	a := runsAtOnce(t, ledger.Handle(), o, endsAfter(takes))
 	at(time.Minute)
 	o.InstanceID, o.Priority = "b", 1
 	other = runsAtOnce(t, ledger.Handle(), o, then)
@@ -200,9 +209,7 @@ func TestWhatCameOfARunThatWasToldToEnd(t *testing.T) {
 		order := []store.OrderKind{"", store.OrderRelease}[n/2%2]
 		bubble(t, fmt.Sprint(takes, want, order), func(t *testing.T) {
 			ledger := memory.New(memory.Options{})
-			o := perSlot("a", 0)
-			o.LeaseInterval, o.Job.MaxAttempts = 24*time.Hour, 2
-			a := runsAtOnce(t, ledger.Handle(), o, func(ctx context.Context, l workerlease.Lease) error {
+			a := runsAtOnce(t, ledger.Handle(), daily("a", 2), func(ctx context.Context, l workerlease.Lease) error {
 				if l.Attempt > 1 {
 					return nil
 				}
@@ -218,15 +225,13 @@ func TestWhatCameOfARunThatWasToldToEnd(t *testing.T) {
 				give(t, ledger, operate.Order{Kind: order, WorkerType: "job"})
 			}
 			at(2 * time.Hour)
-			var last store.Outcome
-			spared := 0
-			for _, r := range records(t, ledger) {
-				if o, tells := r.Outcome(); tells && o.Attempt == 1 {
+			var last store.Outcome // of the first attempt
+			for _, o := range told(t, ledger) {
+				if o.Attempt == 1 {
 					last = o
 				}
-				spared = r.Spared
 			}
-			took := last.Ended.Sub(t0.Add(time.Hour))
+			spared, took := newest(t, ledger).Spared, last.Ended.Sub(t0.Add(time.Hour))
 			if (last.Result == store.Succeeded) != (want == nil) || last.Output != "tidied" || took < takes-time.Millisecond || spared > 1 || want != nil && spared != 1 {
 				t.Errorf("it came to %+v, %v after it was told, %d spared", last, took, spared)
 			}
@@ -271,8 +276,7 @@ func TestAStopIsFollowedAtOnceWhateverFailedBefore(t *testing.T) {
 			}
 			return nil
 		}}
-		o := perSlot("a", 0)
-		o.LeaseInterval = 24 * time.Hour
+		o := daily("a", 0)
 		r := runsAtOnce(t, ledger.Handle(), o, j.run)
 		at(8 * time.Hour)
 		r.cancel()
