@@ -27,9 +27,7 @@ func fresh(server string) string { return fmt.Sprintf("%stest%d", server, prefix
 func opened(t testing.TB, o Options) *Ledger {
 	t.Helper()
 	l, err := Open(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = l.Close(context.Background()) })
 	return l
 }
@@ -48,9 +46,7 @@ func as(t testing.TB, server, user string) *clientv3.Client {
 		o.Username, o.Password = user, canary
 	}
 	client, err := clientv3.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = client.Close() })
 	return client
 }
@@ -64,6 +60,14 @@ func put(t testing.TB, client *clientv3.Client, key, value string, o ...clientv3
 }
 
 var within = suites.Deadline
+
+// must ends the test if something went wrong. It is for the test's own goroutine.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
 
 func TestALedgerKeepsTheContractOfAStore(t *testing.T) {
 	server := etcdpeer.Shared(t)

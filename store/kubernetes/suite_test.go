@@ -32,9 +32,7 @@ func uri(namespace, kubeconfig, user string) string {
 func opened(t testing.TB, o Options) *Ledger {
 	t.Helper()
 	l, err := Open(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = l.Close(context.Background()) })
 	return l
 }
@@ -52,9 +50,7 @@ func fresh(t testing.TB, kubeconfig string) *site {
 	t.Helper()
 	s := &site{namespace: fmt.Sprintf("test-%d", namespaces.Add(1)), kubeconfig: kubeconfig}
 	s.admin = opened(t, Options{URI: uri(s.namespace, kubeconfig, "admin")}).c
-	if err := s.admin.createNamespace(within(t)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.admin.createNamespace(within(t)))
 	s.apply(t)
 	return s
 }
@@ -69,14 +65,10 @@ func (s *site) open(t testing.TB, user string) *Ledger {
 func (s *site) apply(t testing.TB) {
 	t.Helper()
 	text, err := os.ReadFile("rbac.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for document := range strings.SplitSeq(string(text), "\n---\n") {
 		var o map[string]any
-		if err := yaml.Unmarshal([]byte(document), &o); err != nil {
-			t.Fatal(err)
-		}
+		must(t, yaml.Unmarshal([]byte(document), &o))
 		at := "/api/v1/namespaces/" + s.namespace + "/serviceaccounts"
 		switch o["kind"] {
 		case "Role":
@@ -129,6 +121,12 @@ func (s *site) plant(t testing.TB, name, body string) {
 		m.Metadata = metadata{Name: fmt.Sprintf("roster-planted.id-%d", namespaces.Add(1)), Labels: object{kind: kindPresence, workerType: "planted"}.labels()}
 		err = s.admin.do(ctx, request{method: http.MethodPost, path: s.admin.path(""), body: m}, nil)
 	}
+	must(t, err)
+}
+
+// must ends the test if something went wrong. It is for the test's own goroutine.
+func must(t testing.TB, err error) {
+	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
