@@ -20,7 +20,7 @@ import (
 func add(t testing.TB, l store.Ledger, workerType string, first, last int64) {
 	t.Helper()
 	for seq := first; seq <= last; seq++ {
-		must(t, l.Append(within(t), storetest.Grant(workerType, seq)))
+		must(t, "Append()", l.Append(within(t), storetest.Grant(workerType, seq)))
 	}
 }
 
@@ -149,7 +149,7 @@ func TestAMissingNamespaceIsCreatedByInit(t *testing.T) {
 		t.Errorf("Examine() says %+v of it", f)
 	}
 	for range 2 {
-		must(t, l.Init(within(t)))
+		must(t, "Init()", l.Init(within(t)))
 	}
 	add(t, l, "job", 1, 1)
 }
