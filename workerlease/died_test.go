@@ -41,10 +41,9 @@ func TestAnAttemptWhoseWorkerIsKilledIsReportedOnce(t *testing.T) {
 	} {
 		bubble(t, name, func(t *testing.T) {
 			inner, link := cut(t)
-			works := func(context.Context, workerlease.Lease) error { return nil }
 			start(t, setup{ledger: link, Options: hourly("victim", 0, c.most), task: untilTold})
-			b := start(t, setup{ledger: inner, Options: hourly("b", 1, c.most), task: works})
-			third := start(t, setup{ledger: inner, Options: hourly("c", 2, c.most), task: works})
+			b := start(t, setup{ledger: inner, Options: hourly("b", 1, c.most), task: idle})
+			third := start(t, setup{ledger: inner, Options: hourly("c", 2, c.most), task: idle})
 			at(time.Hour + time.Minute)
 			link.Break(faultstore.Down()) // From here on nobody hears of it any more.
 			at(time.Hour + 30*time.Minute)

@@ -45,8 +45,7 @@ func TestASlowCheckDelaysNoClaim(t *testing.T) {
 	for shift := time.Duration(0); shift < 3*time.Second; shift += 500 * time.Millisecond {
 		bubble(t, shift.String(), func(t *testing.T) {
 			ledger := memory.New(memory.Options{})
-			o, p := named("a", 0), named("b", 1)
-			o.LeaseInterval, p.LeaseInterval = time.Minute, time.Minute
+			o, p := slotted("a", 0, time.Minute, 0), slotted("b", 1, time.Minute, 0)
 			o.EligibleEvery, o.EligibleTimeout = 5*time.Second+shift, 4*time.Second
 			o.Eligible = func(context.Context) error { time.Sleep(3 * time.Second); return nil }
 			a := start(t, setup{ledger: ledger, Options: o})

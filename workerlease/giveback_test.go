@@ -192,8 +192,7 @@ func TestASlotIsGivenBackAlsoIfWorkIsDoneMeanwhile(t *testing.T) {
 func TestATaskGivesBackItsSlotWithoutAFailure(t *testing.T) {
 	bubble(t, "to another worker", func(t *testing.T) {
 		ledger := memory.New(memory.Options{})
-		o := named("a", 0)
-		o.FailoverWithin = 20 * time.Second
+		o := parted("a", 0, 20*time.Second)
 		a := runs(t, ledger.Handle(), o, func(ctx context.Context, _ workerlease.Lease) error {
 			time.Sleep(time.Minute)
 			return workerlease.ErrGiveBack

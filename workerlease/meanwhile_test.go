@@ -142,31 +142,6 @@ func TestALastWordFollowsTheFirst(t *testing.T) {
 	}
 }
 
-// After a failure and a deployment, an order that is about something else brings no wait back.
-func TestAnOrderAboveAStopBringsNoWaitBack(t *testing.T) {
-	bubble(t, "a drain of another host", func(t *testing.T) {
-		ledger := memory.New(memory.Options{})
-		j := &job{do: func(ctx context.Context, _ workerlease.Lease, n int) error {
-			if n == 2 {
-				<-ctx.Done()
-			}
-			return errWork
-		}}
-		o := daily("a", 3)
-		r := runsAtOnce(t, ledger.Handle(), o, j.run)
-		at(time.Hour)
-		r.cancel()
-		must(t, <-r.ended)
-		r.ended <- nil
-		give(t, ledger, operate.Order{Kind: store.OrderDrain, Target: "elsewhere", WorkerType: "job", For: 10 * time.Hour})
-		runsAtOnce(t, ledger.Handle(), o, j.run)
-		at(2 * time.Hour)
-		if len(j.calls) < 3 || j.calls[2].began > time.Hour+time.Minute {
-			t.Errorf("calls %+v, want the third soon after 1h", j.calls)
-		}
-	})
-}
-
 // A worker says when it tries again, once for each failure, whatever that was by.
 func TestTheNextAttemptIsToldOnce(t *testing.T) {
 	for name, timeout := range map[string]time.Duration{"an error": 0, "a time-out": time.Minute} {

@@ -117,8 +117,7 @@ func TestNobodyClaimsInAPause(t *testing.T) {
 func TestAPauseAtOnceStopsTheHolderAndReleasesTheRest(t *testing.T) {
 	bubble(t, "", func(t *testing.T) {
 		l := memory.New(memory.Options{})
-		o := named("a", 0)
-		o.FailoverWithin = time.Minute
+		o := parted("a", 0, time.Minute)
 		const tidies = 5 * time.Second
 		a := start(t, setup{Options: o, ledger: l.Handle(), work: func(ctx context.Context, _ workerlease.Lease) {
 			<-ctx.Done()

@@ -262,46 +262,60 @@ func TestNothingIsGivenUpThatIsTriedAgain(t *testing.T) {
 	})
 }
 
-// What waits after failures doesn't wait again after a stop.
+// What waits after failures doesn't wait again after a stop. Nor does an order that is about something else bring that wait back.
 func TestAStopIsFollowedAtOnceWhateverFailedBefore(t *testing.T) {
-	bubble(t, "five failures, and a deployment", func(t *testing.T) {
-		ledger := memory.New(memory.Options{})
-		j := &job{do: func(ctx context.Context, _ workerlease.Lease, n int) error {
-			switch {
-			case n <= 5:
-				return errWork
-			case n == 6:
-				<-ctx.Done()
-				return ctx.Err()
+	for name, c := range map[string]struct {
+		failures int
+		stopped  time.Duration
+		order    bool
+	}{
+		"five failures, and a deployment":                      {5, 8 * time.Hour, false},
+		"a failure, a deployment, and a drain of another host": {1, time.Hour, true},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			ledger := memory.New(memory.Options{})
+			j := &job{do: func(ctx context.Context, _ workerlease.Lease, n int) error {
+				switch {
+				case n <= c.failures:
+					return errWork
+				case n == c.failures+1:
+					<-ctx.Done()
+					return ctx.Err()
+				}
+				return nil
+			}}
+			r := runsAtOnce(t, ledger.Handle(), daily("a", 0), j.run)
+			at(c.stopped)
+			r.cancel()
+			must(t, <-r.ended)
+			r.ended <- nil
+			if c.order {
+				give(t, ledger, operate.Order{Kind: store.OrderDrain, Target: "elsewhere", WorkerType: "job", For: 10 * time.Hour})
 			}
-			return nil
-		}}
-		o := daily("a", 0)
-		r := runsAtOnce(t, ledger.Handle(), o, j.run)
-		at(8 * time.Hour)
-		r.cancel()
-		must(t, <-r.ended)
-		r.ended <- nil
-		runsAtOnce(t, ledger.Handle(), o, j.run)
-		at(23 * time.Hour)
-		if n := len(j.calls); n != 7 || j.calls[6].began > 8*time.Hour+time.Minute {
-			t.Errorf("calls %+v, want the 7th at once after 8h", j.calls)
-		}
-	})
+			runsAtOnce(t, ledger.Handle(), daily("a", 0), j.run)
+			at(23 * time.Hour)
+			if n := len(j.calls); n != c.failures+2 || j.calls[n-1].began > c.stopped+time.Minute {
+				t.Errorf("calls %+v, want one more at once after %v", j.calls, c.stopped)
+			}
+		})
+	}
 }
 
-// A trigger's run that failed waits after that, and not after each slot of the job's own that comes between.
+// A trigger's run that failed waits after that, and not after each slot of the job's own that comes between. The attempts before a
+// slot count.
 func TestATriggerIsTriedAgainBetweenShortSlots(t *testing.T) {
 	bubble(t, "slots of a minute", func(t *testing.T) {
 		ledger := memory.New(memory.Options{})
 		var runs []time.Duration
+		slots, last := 0, 0
 		o := perSlot("a", 0)
 		o.LeaseInterval, o.Job.MaxAttempts = time.Minute, 5
 		start(t, setup{Options: o, ledger: ledger.Handle(), task: func(_ context.Context, l workerlease.Lease) error {
 			if !l.Triggered {
+				slots++
 				return nil
 			}
-			runs = append(runs, time.Since(t0))
+			runs, last = append(runs, time.Since(t0)), l.Attempt
 			return errWork
 		}})
 		at(90 * time.Second)
@@ -312,8 +326,8 @@ func TestATriggerIsTriedAgainBetweenShortSlots(t *testing.T) {
 				t.Errorf("run %d comes %v after the one before, want %v or more", n+1, runs[n]-runs[n-1], least)
 			}
 		}
-		if len(runs) != 5 {
-			t.Errorf("runs at %v, want 5", runs)
+		if len(runs) != 5 || last != 5 || slots < 410 || newest(t, ledger).Orders != "" {
+			t.Errorf("runs at %v, the last one as attempt %d, beside %d slots, and then the orders %q; want 5, 410 slots, and no order", runs, last, slots, newest(t, ledger).Orders)
 		}
 	})
 }
