@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -14,13 +15,8 @@ import (
 )
 
 // toldOf is what the ledger tells of the slot of a minute.
-func toldOf(t *testing.T, ledger *memory.Ledger, slot time.Duration) (told []store.Outcome) {
-	for _, r := range records(t, ledger) {
-		if o, ok := r.Outcome(); ok && since(o.SlotStart) == slot {
-			told = append(told, o)
-		}
-	}
-	return told
+func toldOf(t *testing.T, ledger *memory.Ledger, slot time.Duration) []store.Outcome {
+	return slices.DeleteFunc(told(t, ledger), func(o store.Outcome) bool { return since(o.SlotStart) != slot })
 }
 
 // A run that takes too long has failed by that, also if it ends well when it is told to end: nothing says that it is done.
@@ -80,14 +76,8 @@ func TestAClaimThatTakesTooLongIsNotCompleted(t *testing.T) {
 		if err := claim.Complete(t.Context()); !errors.Is(err, workerlease.ErrTimedOut) {
 			t.Errorf("Complete: %v, want that it has timed out", err)
 		}
-		var told []store.Outcome
-		for _, r := range records(t, ledger) {
-			if o, ok := r.Outcome(); ok {
-				told = append(told, o)
-			}
-		}
-		if len(told) != 1 || told[0].Cause != store.TimedOut || !told[0].GivenUp {
-			t.Errorf("the ledger tells %+v, want one attempt that timed out", told)
+		if o := told(t, ledger); len(o) != 1 || o[0].Cause != store.TimedOut || !o[0].GivenUp {
+			t.Errorf("the ledger tells %+v, want one attempt that timed out", o)
 		}
 	})
 }
@@ -98,7 +88,7 @@ func TestAWorkerWhoseJobIsCutInEachSlotStepsBack(t *testing.T) {
 		ledger := memory.New(memory.Options{})
 		o := minutely("a", 0)
 		o.Job.Overrun, o.Job.MaxAttempts = workerlease.Stop, 1
-		a := runs(t, ledger.Handle(), o, func(ctx context.Context, _ workerlease.Lease) error { <-ctx.Done(); return ctx.Err() })
+		a := runs(t, ledger.Handle(), o, untilTold)
 		at(5*time.Minute + 30*time.Second)
 		if e := observed[event.SteppedBack](a.worker); len(e) == 0 || e[0].Failures != 3 {
 			t.Errorf("observed %+v, want that it steps back after three slots", e)

@@ -2,6 +2,7 @@ package workerlease_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
@@ -13,14 +14,9 @@ import (
 )
 
 // died are the outcomes in the ledger that say that a worker has died.
-func died(t *testing.T, l store.Ledger) (all []store.Outcome) {
+func died(t *testing.T, l store.Ledger) []store.Outcome {
 	t.Helper()
-	for _, r := range records(t, l) {
-		if o, ok := r.Outcome(); ok && o.Cause == store.WorkerDied {
-			all = append(all, o)
-		}
-	}
-	return all
+	return slices.DeleteFunc(told(t, l), func(o store.Outcome) bool { return o.Cause != store.WorkerDied })
 }
 
 // hourly are the options of a job that may begin late.
@@ -45,13 +41,9 @@ func TestAnAttemptWhoseWorkerIsKilledIsReportedOnce(t *testing.T) {
 	} {
 		bubble(t, name, func(t *testing.T) {
 			inner, link := cut(t)
-			works := func(context.Context, workerlease.Lease) error { return nil }
-			start(t, setup{ledger: link, Options: hourly("victim", 0, c.most), task: func(ctx context.Context, l workerlease.Lease) error {
-				<-ctx.Done()
-				return ctx.Err()
-			}})
-			b := start(t, setup{ledger: inner, Options: hourly("b", 1, c.most), task: works})
-			third := start(t, setup{ledger: inner, Options: hourly("c", 2, c.most), task: works})
+			start(t, setup{ledger: link, Options: hourly("victim", 0, c.most), task: untilTold})
+			b := start(t, setup{ledger: inner, Options: hourly("b", 1, c.most), task: idle})
+			third := start(t, setup{ledger: inner, Options: hourly("c", 2, c.most), task: idle})
 			at(time.Hour + time.Minute)
 			link.Break(faultstore.Down()) // From here on nobody hears of it any more.
 			at(time.Hour + 30*time.Minute)
@@ -156,19 +148,11 @@ func TestWhoLeavesWordHasNotDied(t *testing.T) {
 func TestWhoIsDoneMeanwhileHasNotDied(t *testing.T) {
 	bubble(t, "", func(t *testing.T) {
 		inner := memory.New(memory.Options{})
-		stalled := func(c faultstore.Call) bool { return since(c.At) > time.Hour && since(c.At) < time.Hour+2*time.Minute }
-		slow := faultstore.New(inner, faultstore.Options{Plan: func(c faultstore.Call) faultstore.Fault {
-			if stalled(c) && c.Op == faultstore.OpAppend && c.Record.Kind == store.KindDone {
-				return faultstore.LandsLate(time.Minute)
-			}
-			return faultstore.Fault{}
-		}})
-		mute := faultstore.New(inner, faultstore.Options{Plan: func(c faultstore.Call) faultstore.Fault {
-			if stalled(c) && c.Op == faultstore.OpAppend {
-				return faultstore.Down()
-			}
-			return faultstore.Fault{}
-		}})
+		stalled := func(c faultstore.Call) bool {
+			return c.Op == faultstore.OpAppend && since(c.At) > time.Hour && since(c.At) < time.Hour+2*time.Minute
+		}
+		slow := struck(t, inner, when(func(c faultstore.Call) bool { return stalled(c) && c.Record.Kind == store.KindDone }, faultstore.LandsLate(time.Minute)))
+		mute := struck(t, inner, when(stalled, faultstore.Down()))
 		works := func(context.Context, workerlease.Lease) error { time.Sleep(time.Second); return nil }
 		start(t, setup{ledger: slow, Options: hourly("victim", 0, 1), task: works})
 		b := start(t, setup{ledger: mute, Options: hourly("b", 1, 1), task: works})
@@ -188,21 +172,15 @@ func TestWhoSaysThatItHasFailedHasNotDied(t *testing.T) {
 	bubble(t, "", func(t *testing.T) {
 		inner := memory.New(memory.Options{})
 		deaf := func(from, to time.Duration) store.Ledger {
-			return faultstore.New(inner, faultstore.Options{Plan: func(c faultstore.Call) faultstore.Fault {
-				if since(c.At) > from && since(c.At) < to && c.Op == faultstore.OpAppend {
-					return faultstore.Down()
-				}
-				return faultstore.Fault{}
-			}})
+			return struck(t, inner, during(from, to, faultstore.Down(), faultstore.OpAppend))
 		}
 		options := func(name string, priority int) workerlease.Options {
 			o := perSlot(name, priority)
 			o.LeaseInterval, o.FailoverWithin, o.Job = time.Hour, time.Minute, &workerlease.Job{MaxAttempts: 1, StartWithin: 10 * time.Minute}
 			return o
 		}
-		works := func(ctx context.Context, _ workerlease.Lease) error { <-ctx.Done(); return ctx.Err() }
-		start(t, setup{ledger: deaf(time.Hour+5*time.Minute, time.Hour+8*time.Minute), Options: options("victim", 0), task: works})
-		b := start(t, setup{ledger: deaf(time.Hour+5*time.Minute, time.Hour+12*time.Minute), Options: options("b", 1), task: works})
+		start(t, setup{ledger: deaf(time.Hour+5*time.Minute, time.Hour+8*time.Minute), Options: options("victim", 0), task: untilTold})
+		b := start(t, setup{ledger: deaf(time.Hour+5*time.Minute, time.Hour+12*time.Minute), Options: options("b", 1), task: untilTold})
 		at(time.Hour + 50*time.Minute)
 		o, _ := newest(t, inner).Outcome()
 		if lost := observed[event.WorkerDied](b); len(lost) != 1 || o.InstanceID != "victim" || o.Result != store.Failed {
@@ -255,10 +233,7 @@ func TestTheLastAttemptThatFailsGivesTheSlotUp(t *testing.T) {
 func TestARunThatIsKilledAfterItsSlotIsReportedByWhoClaimsTheNext(t *testing.T) {
 	bubble(t, "", func(t *testing.T) {
 		inner, link := cut(t)
-		start(t, setup{ledger: link, Options: perSlot("victim", 0), task: func(ctx context.Context, _ workerlease.Lease) error {
-			<-ctx.Done()
-			return ctx.Err()
-		}})
+		start(t, setup{ledger: link, Options: perSlot("victim", 0), task: untilTold})
 		b := start(t, setup{ledger: inner, Options: perSlot("b", 1), task: func(context.Context, workerlease.Lease) error { return nil }})
 		at(12 * time.Minute) // It began at 5m.
 		link.Break(faultstore.Down())
@@ -290,10 +265,7 @@ func TestASlotThatADeadRunHasKeptFromOthersIsMissed(t *testing.T) {
 			first := runsAtOnce(t, inner.Handle(), o, func(context.Context, workerlease.Lease) error { return nil })
 			at(3 * time.Second)
 			first.cancel()
-			start(t, setup{ledger: link, Options: o, task: func(ctx context.Context, _ workerlease.Lease) error {
-				<-ctx.Done()
-				return ctx.Err()
-			}})
+			start(t, setup{ledger: link, Options: o, task: untilTold})
 			j := &job{each: time.Second}
 			o.InstanceID, o.Priority = "b", 1
 			b := runs(t, inner, o, j.run)

@@ -162,13 +162,9 @@ func TestSlotsThatAHolderLosesInAnOutageAreCounted(t *testing.T) {
 func TestAnOutageIsOverWhenOthersAppend(t *testing.T) {
 	bubble(t, "", func(t *testing.T) {
 		inner, link := cut(t)
-		options := func(name string, priority int) workerlease.Options {
-			o := slotted(name, priority, time.Minute, 10*time.Second)
-			return o
-		}
-		a := start(t, setup{ledger: link, Options: options("a", 5)})
+		a := start(t, setup{ledger: link, Options: slotted("a", 5, time.Minute, 10*time.Second)})
 		at(2*time.Minute + 5*time.Second)
-		start(t, setup{ledger: inner, Options: options("b", 0)})
+		start(t, setup{ledger: inner, Options: slotted("b", 0, time.Minute, 10*time.Second)})
 		link.Break(faultstore.BlackHole(faultstore.Dropped))
 		at(2*time.Minute + 40*time.Second)
 		link.Mend()
@@ -182,8 +178,7 @@ func TestAnOutageIsOverWhenOthersAppend(t *testing.T) {
 // One worker alone is denied, or stands by and is cut off, while others work: for it the store isn't well again, and no slot is missed.
 func TestWhatOthersDoSaysNothingOfADenial(t *testing.T) {
 	options := func(name string, priority int) workerlease.Options {
-		o := slotted(name, priority, time.Minute, 10*time.Second)
-		return o
+		return slotted(name, priority, time.Minute, 10*time.Second)
 	}
 	bubble(t, "denied", func(t *testing.T) {
 		inner, _ := cut(t)

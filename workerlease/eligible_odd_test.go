@@ -3,35 +3,16 @@ package workerlease_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/slotlease/slotlease/store/memory"
+	"github.com/slotlease/slotlease/testutil/faultstore"
 	"github.com/slotlease/slotlease/workerlease"
 	"github.com/slotlease/slotlease/workerlease/event"
 )
-
-func TestAHolderThatMayKeepItsLeaseExtendsItFromSlotToSlot(t *testing.T) {
-	for _, within := range []time.Duration{0, 8 * time.Second} {
-		for _, stays := range []bool{false, true} {
-			bubble(t, fmt.Sprint(within, " ", stays), func(t *testing.T) {
-				var h health
-				o := h.options("a", 0)
-				o.KeepIneligible, o.Continuous, o.NoFailback, o.FailoverWithin = true, true, stays, within
-				a := start(t, setup{Options: o})
-				at(75 * time.Second)
-				h.bad.Store(true)
-				at(5 * time.Minute)
-				if u := a.history(); len(u) != 1 || u[0].ended != 0 {
-					t.Errorf("%d leases, the first ended at %v: %s, want one that lasts", len(u), u[0].ended, u[0].why)
-				}
-			})
-		}
-	}
-}
 
 // Code that rests needs no progress, nor may it be late when it is called again.
 func TestCodeThatRestedIsNotLateWithItsProgress(t *testing.T) {
@@ -64,8 +45,7 @@ func TestASlowCheckDelaysNoClaim(t *testing.T) {
 	for shift := time.Duration(0); shift < 3*time.Second; shift += 500 * time.Millisecond {
 		bubble(t, shift.String(), func(t *testing.T) {
 			ledger := memory.New(memory.Options{})
-			o, p := named("a", 0), named("b", 1)
-			o.LeaseInterval, p.LeaseInterval = time.Minute, time.Minute
+			o, p := slotted("a", 0, time.Minute, 0), slotted("b", 1, time.Minute, 0)
 			o.EligibleEvery, o.EligibleTimeout = 5*time.Second+shift, 4*time.Second
 			o.Eligible = func(context.Context) error { time.Sleep(3 * time.Second); return nil }
 			a := start(t, setup{ledger: ledger, Options: o})
@@ -81,24 +61,18 @@ func TestASlowCheckDelaysNoClaim(t *testing.T) {
 // It was won, and can't be given back since the store is down.
 func TestASlotThatAnIneligibleWorkerCannotGiveBackIsMissedBecauseOfThat(t *testing.T) {
 	bubble(t, "", func(t *testing.T) {
-		var fails atomic.Bool
-		h := &hooked{Ledger: memory.New(memory.Options{}), before: func() error {
-			if fails.Load() {
-				return errUnwell
-			}
-			return nil
-		}}
+		_, link := cut(t)
 		var sick health
-		a := start(t, setup{ledger: h, Options: sick.options("a", 0)})
+		a := start(t, setup{ledger: link, Options: sick.options("a", 0)})
 		at(57 * time.Second)
 		sick.bad.Store(true)
-		fails.Store(true)
+		link.Break(faultstore.Down())
 		at(130 * time.Second)
 		missed := observed[event.Missed](a)
 		if len(missed) != 1 || missed[0].Why != workerlease.Ineligible {
 			t.Errorf("missed %+v, want one slot, because it isn't eligible", missed)
 		}
-		fails.Store(false)
+		link.Mend()
 	})
 }
 
@@ -106,14 +80,9 @@ func TestASlotThatAnIneligibleWorkerCannotGiveBackIsMissedBecauseOfThat(t *testi
 func TestStoppingWhileTheCheckHangs(t *testing.T) {
 	for name, down := range map[string]bool{"the store answers": false, "the store is down": true} {
 		bubble(t, name, func(t *testing.T) {
-			var hangs, fails atomic.Bool
+			var hangs atomic.Bool
 			end := make(chan struct{})
-			h := &hooked{Ledger: memory.New(memory.Options{}), before: func() error {
-				if fails.Load() {
-					return errUnwell
-				}
-				return nil
-			}}
+			_, link := cut(t)
 			o := named("a", 0)
 			o.WorkerType, o.LeaseInterval = "job", time.Minute
 			o.EligibleEvery, o.EligibleTimeout = 2*time.Second, 2*time.Second
@@ -123,7 +92,7 @@ func TestStoppingWhileTheCheckHangs(t *testing.T) {
 				}
 				return nil
 			}
-			client := workerlease.NewClient(h, workerlease.ClientOptions{})
+			client := workerlease.NewClient(link, workerlease.ClientOptions{})
 			ctx, cancel := context.WithCancel(t.Context())
 			done := make(chan error, 1)
 			go func() {
@@ -132,7 +101,9 @@ func TestStoppingWhileTheCheckHangs(t *testing.T) {
 			at(66 * time.Second)
 			hangs.Store(true)
 			at(69 * time.Second)
-			fails.Store(down)
+			if down {
+				link.Break(faultstore.Down())
+			}
 			cancel()
 			at(90 * time.Second)
 			err := <-done

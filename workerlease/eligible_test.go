@@ -184,19 +184,26 @@ func TestAHolderThatIsNotEligibleAnyMoreIsFollowed(t *testing.T) {
 }
 
 func TestAHolderMayKeepItsLease(t *testing.T) {
-	bubble(t, "", func(t *testing.T) {
-		var h health
-		o := h.options("a", 0)
-		o.KeepIneligible = true
-		a := start(t, setup{Options: o})
-		at(75 * time.Second)
-		h.bad.Store(true)
-		at(4 * time.Minute)
-		u := a.history()
-		if len(u) != 1 || u[0].why != workerlease.WindowEnded {
-			t.Errorf("leases %+v, want one that ended with its window", u)
-		}
-	})
+	for name, set := range map[string]workerlease.Options{
+		"to the end of its slot":      {},
+		"from slot to slot":           {Continuous: true},
+		"from slot to slot, in parts": {Continuous: true, FailoverWithin: 8 * time.Second},
+		"without failback":            {Continuous: true, NoFailback: true},
+		"without failback, in parts":  {Continuous: true, NoFailback: true, FailoverWithin: 8 * time.Second},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			var h health
+			o := h.options("a", 0)
+			o.KeepIneligible, o.Continuous, o.NoFailback, o.FailoverWithin = true, set.Continuous, set.NoFailback, set.FailoverWithin
+			a := start(t, setup{Options: o})
+			at(75 * time.Second)
+			h.bad.Store(true)
+			at(5 * time.Minute)
+			if u := a.history(); len(u) != 1 || (u[0].ended == 0) != set.Continuous || !set.Continuous && u[0].why != workerlease.WindowEnded {
+				t.Errorf("leases %+v, want one, that ended with its slot or lasts", u)
+			}
+		})
+	}
 }
 
 // It won the next slot, and is not fit any more before that begins.

@@ -287,13 +287,8 @@ func TestStopLeasingWithoutADeadlineEndsWithTheSlotWhateverTheStoreDoes(t *testi
 func TestAWorkerThatCouldNotReachTheStoreYetTriesWithinASlot(t *testing.T) {
 	for name, err := range map[string]error{"down": errCut, "throttling": &store.ThrottledError{RetryAfter: time.Hour}} {
 		bubble(t, name, func(t *testing.T) {
-			h := &hooked{Ledger: memory.New(memory.Options{}), before: func() error {
-				if time.Since(t0) < time.Minute {
-					return err
-				}
-				return nil
-			}}
-			w := start(t, setup{ledger: h, Options: workerlease.Options{LeaseInterval: time.Second}})
+			away := during(0, time.Minute, faultstore.Fault{Effect: faultstore.Dropped, Err: err})
+			w := start(t, setup{ledger: faulty(t, away), Options: workerlease.Options{LeaseInterval: time.Second}})
 			at(65 * time.Second)
 			if starts := w.starts(); len(starts) == 0 || starts[0] > 62*time.Second {
 				t.Errorf("slots %v, want the first within two slots of 1m", starts)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/memory"
+	"github.com/slotlease/slotlease/testutil/faultstore"
 	"github.com/slotlease/slotlease/workerlease"
 	"github.com/slotlease/slotlease/workerlease/event"
 	"github.com/slotlease/slotlease/workerlease/operate"
@@ -158,13 +159,8 @@ func TestOverrunStopCutsWorkAtTheEndOfItsSlot(t *testing.T) {
 			t.Errorf("observed %+v, want one attempt that was cut at the end of its slot", failed)
 		}
 		equal(t, "the next", w.of(2*time.Minute), "a")
-		outcome := false
-		for _, r := range records(t, ledger) {
-			o, ok := r.Outcome()
-			outcome = outcome || ok && o.Cause == store.SlotEnded && o.GivenUp && since(o.SlotStart) == time.Minute
-		}
-		if !outcome {
-			t.Error("the ledger doesn't tell that it was cut")
+		if o := toldOf(t, ledger, time.Minute); len(o) != 1 || o[0].Cause != store.SlotEnded || !o[0].GivenUp {
+			t.Errorf("the ledger tells %+v, want that it was cut", o)
 		}
 	})
 }
@@ -241,10 +237,7 @@ func TestAWorkerThatIsStoppedBeyondItsSlotFreesTheRest(t *testing.T) {
 			ledger := memory.New(memory.Options{})
 			o := minutely("a", 0)
 			o.FailoverWithin = 30 * time.Second
-			a := runs(t, ledger.Handle(), o, func(ctx context.Context, _ workerlease.Lease) error {
-				<-ctx.Done()
-				return ctx.Err()
-			})
+			a := runs(t, ledger.Handle(), o, untilTold)
 			at(stop)
 			a.cancel()
 			at(stop + 100*time.Millisecond)
@@ -262,12 +255,7 @@ func TestASlotIsNotDoneByEarlierWorkThatIsRecordedAfterAnotherHasBegunIt(t *test
 	synctest.Test(t, func(t *testing.T) {
 		ledger := memory.New(memory.Options{})
 		w := newWorking(map[time.Duration]time.Duration{time.Minute: 78 * time.Second, 2 * time.Minute: 25 * time.Second})
-		cut := &hooked{Ledger: ledger.Handle(), before: func() error {
-			if now := time.Since(t0); now > 131*time.Second && now < 146*time.Second {
-				return errCut
-			}
-			return nil
-		}}
+		cut := struck(t, ledger.Handle(), during(131*time.Second, 146*time.Second, faultstore.Down()))
 		starts := func(name string, l store.Ledger) {
 			o := minutely(name, 0)
 			o.Job.CatchUp = workerlease.CatchUpNewest

@@ -1,7 +1,6 @@
 package workerlease_test
 
 import (
-	"context"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -26,8 +25,7 @@ func TestAForeignRecordMakesNoTwoWorkAndStopsNobodyForGood(t *testing.T) {
 	} {
 		bubble(t, name, func(t *testing.T) {
 			ledger := memory.New(memory.Options{})
-			long := named("a", 0)
-			long.LeaseInterval = time.Hour
+			long := slotted("a", 0, time.Hour, 0)
 			a := start(t, setup{Options: long, joins: true, ledger: ledger.Handle()})
 			at(2 * time.Minute)
 			head := newest(t, ledger)
@@ -79,8 +77,7 @@ func TestMorePoisonThanIsReadAtOnceDoesNotEndWhatIsBelow(t *testing.T) {
 	for name, gap := range map[string]int64{"in a row": 0, "above a free key": 1} {
 		bubble(t, name, func(t *testing.T) {
 			ledger := memory.New(memory.Options{})
-			long := named("a", 0)
-			long.LeaseInterval = 24 * time.Hour
+			long := slotted("a", 0, 24*time.Hour, 0)
 			a := start(t, setup{Options: long, joins: true, ledger: ledger.Handle()})
 			at(2 * time.Minute)
 			head := newest(t, ledger)
@@ -152,8 +149,7 @@ func TestARecordThatBlocksAllSlotsForLongIsReported(t *testing.T) {
 			ledger.Put(r)
 			o := named("a", 0)
 			o.Job = &workerlease.Job{}
-			task := func(context.Context, workerlease.Lease) error { return nil }
-			w := start(t, setup{Options: o, ledger: ledger.Handle(), task: task})
+			w := start(t, setup{Options: o, ledger: ledger.Handle(), task: idle})
 			at(61 * time.Minute)
 			s := w.Status()
 			if s.Healthy() || !strings.Contains(s.Blocked, store.Format(until)) {

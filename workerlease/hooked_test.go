@@ -120,12 +120,10 @@ func cut(t *testing.T) (inner *memory.Ledger, link *faultstore.Ledger) {
 
 // during strikes calls in a stretch of time: all, or those of some operations.
 func during(from, to time.Duration, f faultstore.Fault, ops ...faultstore.Op) func(faultstore.Call) faultstore.Fault {
-	return func(c faultstore.Call) faultstore.Fault {
-		if now := since(c.At); now >= from && now < to && (len(ops) == 0 || slices.Contains(ops, c.Op)) {
-			return f
-		}
-		return faultstore.Fault{}
-	}
+	return when(func(c faultstore.Call) bool {
+		now := since(c.At)
+		return now >= from && now < to && (len(ops) == 0 || slices.Contains(ops, c.Op))
+	}, f)
 }
 
 // ever is longer than any test.
@@ -144,12 +142,17 @@ func stepped(l store.Ledger, from, to, by time.Duration) *hooked {
 	}}
 }
 
-// once strikes the n-th call of an operation.
-func once(op faultstore.Op, n int64, f faultstore.Fault) func(faultstore.Call) faultstore.Fault {
+// when strikes the calls that it is true of.
+func when(is func(faultstore.Call) bool, f faultstore.Fault) func(faultstore.Call) faultstore.Fault {
 	return func(c faultstore.Call) faultstore.Fault {
-		if c.Op == op && c.N == n {
+		if is(c) {
 			return f
 		}
 		return faultstore.Fault{}
 	}
+}
+
+// once strikes the n-th call of an operation.
+func once(op faultstore.Op, n int64, f faultstore.Fault) func(faultstore.Call) faultstore.Fault {
+	return when(func(c faultstore.Call) bool { return c.Op == op && c.N == n }, f)
 }

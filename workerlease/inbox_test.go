@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/memory"
 	"github.com/slotlease/slotlease/workerlease"
 	"github.com/slotlease/slotlease/workerlease/event"
@@ -127,7 +128,8 @@ func TestAnIdleWorkerKeepsNoGoroutine(t *testing.T) {
 func TestAWorkerThatIsCalledFromEverywhereEndsOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for round := range 20 {
-			client := workerlease.NewClient(memory.New(memory.Options{}), workerlease.ClientOptions{})
+			ledger := memory.New(memory.Options{})
+			client := workerlease.NewClient(ledger, workerlease.ClientOptions{})
 			var mu sync.Mutex
 			began, expired := 0, 0
 			w, err := client.StartLeasing(t.Context(), workerlease.Options{WorkerType: "job", LeaseInterval: 10 * time.Second},
@@ -153,6 +155,9 @@ func TestAWorkerThatIsCalledFromEverywhereEndsOnce(t *testing.T) {
 				t.Errorf("round %d: %d leases began, and %d ended", round, began, expired)
 			}
 			mu.Unlock()
+			if n := ofKind(t, ledger, store.KindRelease); n != 1 {
+				t.Errorf("round %d: %d releases, want one", round, n)
+			}
 		}
 	})
 }

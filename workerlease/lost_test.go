@@ -132,6 +132,15 @@ func overridden(when time.Duration, seq int64) *store.Record {
 	return &r
 }
 
+// renamed is a ledger whose history has another name from a time on.
+func renamed(m *memory.Ledger, from time.Duration) store.Ledger {
+	return &hooked{Ledger: m.Handle(), stamp: func(s *store.Stamp, _ time.Time) {
+		if s.History = "first"; time.Since(t0) >= from {
+			s.History = "second"
+		}
+	}}
+}
+
 // Another history costs nothing while nobody can have appended anything, and else a slot, or a part of one.
 func TestAnotherHistoryCostsWhatMayHaveBeenGrantedUnseen(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -147,13 +156,7 @@ func TestAnotherHistoryCostsWhatMayHaveBeenGrantedUnseen(t *testing.T) {
 	} {
 		bubble(t, name, func(t *testing.T) {
 			m := memory.New(memory.Options{})
-			open := func() store.Ledger {
-				return &hooked{Ledger: m.Handle(), stamp: func(s *store.Stamp, _ time.Time) {
-					if s.History = "first"; !time.Now().Before(t0.Add(c.renamed)) {
-						s.History = "second"
-					}
-				}}
-			}
+			open := func() store.Ledger { return renamed(m, c.renamed) }
 			// The holder dies with its store, so that others have to go on.
 			a := start(t, setup{ledger: open(), Options: parted("a", 0, c.failover)})
 			b := start(t, setup{ledger: open(), Options: parted("b", 1, c.failover)})
@@ -223,13 +226,7 @@ func TestAnOverrideEndsTheWaitForWhatWasLost(t *testing.T) {
 			m := memory.New(memory.Options{})
 			m.Put(planted(1, 0, time.Minute))
 			lost := 9*time.Minute + 49*time.Second
-			open := func() store.Ledger {
-				return &hooked{Ledger: m.Handle(), stamp: func(s *store.Stamp, _ time.Time) {
-					if s.History = "first"; c.renamed && time.Since(t0) >= lost {
-						s.History = "second"
-					}
-				}}
-			}
+			open := func() store.Ledger { return renamed(m, map[bool]time.Duration{true: lost, false: ever}[c.renamed]) }
 			a := start(t, setup{ledger: open(), Options: named("a", 0)})
 			b := start(t, setup{ledger: open(), Options: named("b", 1)})
 			at(lost)
@@ -238,9 +235,7 @@ func TestAnOverrideEndsTheWaitForWhatWasLost(t *testing.T) {
 			if a.Status().Blocked == "" || b.Status().Blocked == "" {
 				t.Fatalf("Blocked: %q, %q: nothing is tested", a.Status().Blocked, b.Status().Blocked)
 			}
-			if _, err := operate.On(m.Handle()).Override(t.Context(), operate.OverrideOptions{WorkerType: "job", Seq: newest(t, m).Seq}); err != nil {
-				t.Fatal(err)
-			}
+			override(t, m.Handle(), operate.OverrideOptions{})
 			at(16 * time.Minute)
 			apart(t, a, b)
 			if u := a.turn(t, 1); u.allocated.Round(time.Second) != 15*time.Minute {
@@ -363,10 +358,7 @@ func TestAWorkerThatDiesIsToldDeadAlsoBesideALoss(t *testing.T) {
 				o.FailoverWithin = time.Minute
 				return o
 			}
-			start(t, setup{ledger: link, Options: options("victim", 0), task: func(ctx context.Context, _ workerlease.Lease) error {
-				<-ctx.Done()
-				return ctx.Err()
-			}})
+			start(t, setup{ledger: link, Options: options("victim", 0), task: untilTold})
 			other := start(t, setup{ledger: inner, Options: options("other", 1), task: func(context.Context, workerlease.Lease) error { return nil }})
 			at(time.Hour + 7*time.Minute)
 			link.Break(faultstore.Down())

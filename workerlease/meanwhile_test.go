@@ -36,14 +36,9 @@ func TestWhatIsToldMeanwhileUndoesNothing(t *testing.T) {
 	})
 	bubble(t, "a slot that is done", func(t *testing.T) {
 		ledger := memory.New(memory.Options{})
-		o := perSlot("a", 0)
-		o.LeaseInterval, o.Job.MaxAttempts = 24*time.Hour, 5
+		o := daily("a", 5)
 		link := faultstore.New(ledger, faultstore.Options{})
-		a := runsAtOnce(t, link, o, func(ctx context.Context, _ workerlease.Lease) error {
-			<-ctx.Done()
-			time.Sleep(10 * time.Minute)
-			return errWork
-		})
+		a := runsAtOnce(t, link, o, endsAfter(10*time.Minute))
 		at(time.Minute)
 		done := 0
 		task := func(context.Context, workerlease.Lease) error { done++; return nil }
@@ -70,14 +65,9 @@ func TestWhatIsToldMeanwhileIsToldInTheEnd(t *testing.T) {
 		takes := 16*time.Second + time.Duration(n)*500*time.Millisecond
 		bubble(t, fmt.Sprint("the store is down until ", takes), func(t *testing.T) {
 			ledger := memory.New(memory.Options{})
-			o := perSlot("a", 0)
-			o.LeaseInterval, o.Job.MaxAttempts = 24*time.Hour, 1
+			o := daily("a", 1)
 			link := faultstore.New(ledger, faultstore.Options{})
-			a := runsAtOnce(t, link, o, func(ctx context.Context, _ workerlease.Lease) error {
-				<-ctx.Done()
-				time.Sleep(takes)
-				return errWork
-			})
+			a := runsAtOnce(t, link, o, endsAfter(takes))
 			at(time.Minute)
 			o.InstanceID, o.Priority = "b", 1
 			b := runsAtOnce(t, ledger.Handle(), o, idle)
@@ -94,12 +84,8 @@ func TestWhatIsToldMeanwhileIsToldInTheEnd(t *testing.T) {
 	for _, order := range []store.OrderKind{"", store.OrderRelease} {
 		bubble(t, "code of RunIfHeld, "+string(order), func(t *testing.T) {
 			ledger := memory.New(memory.Options{})
-			o := perSlot("a", 0)
-			o.LeaseInterval, o.Job.MaxAttempts = 24*time.Hour, 1
-			a := runsAtOnce(t, ledger.Handle(), o, func(ctx context.Context, _ workerlease.Lease) error {
-				<-ctx.Done()
-				return errWork
-			})
+			o := daily("a", 1)
+			a := runsAtOnce(t, ledger.Handle(), o, endsAfter(0))
 			at(time.Minute)
 			go func() {
 				_, _ = a.worker.RunIfHeld(context.Background(), func(ctx context.Context, _ workerlease.Lease) error {
@@ -139,10 +125,7 @@ func TestALastWordFollowsTheFirst(t *testing.T) {
 		takes := time.Second + time.Duration(n)*20*time.Millisecond
 		bubble(t, fmt.Sprint(takes), func(t *testing.T) {
 			ledger := memory.New(memory.Options{})
-			o := perSlot("a", 0)
-			o.LeaseInterval, o.Job.MaxAttempts = 24*time.Hour, 1
-			slow := faultstore.New(ledger, faultstore.Options{Plan: eachCall(faultstore.Fault{Before: 50 * time.Millisecond, After: 50 * time.Millisecond})})
-			a := runsAtOnce(t, slow, o, func(ctx context.Context, l workerlease.Lease) error {
+			a := runsAtOnce(t, slower(t, ledger, 50*time.Millisecond), daily("a", 1), func(ctx context.Context, l workerlease.Lease) error {
 				<-ctx.Done()
 				time.Sleep(takes)
 				l.Wrote("tidied")
@@ -159,39 +142,13 @@ func TestALastWordFollowsTheFirst(t *testing.T) {
 	}
 }
 
-// After a failure and a deployment, an order that is about something else brings no wait back.
-func TestAnOrderAboveAStopBringsNoWaitBack(t *testing.T) {
-	bubble(t, "a drain of another host", func(t *testing.T) {
-		ledger := memory.New(memory.Options{})
-		j := &job{do: func(ctx context.Context, _ workerlease.Lease, n int) error {
-			if n == 2 {
-				<-ctx.Done()
-			}
-			return errWork
-		}}
-		o := perSlot("a", 0)
-		o.LeaseInterval, o.Job.MaxAttempts = 24*time.Hour, 3
-		r := runsAtOnce(t, ledger.Handle(), o, j.run)
-		at(time.Hour)
-		r.cancel()
-		must(t, <-r.ended)
-		r.ended <- nil
-		give(t, ledger, operate.Order{Kind: store.OrderDrain, Target: "elsewhere", WorkerType: "job", For: 10 * time.Hour})
-		runsAtOnce(t, ledger.Handle(), o, j.run)
-		at(2 * time.Hour)
-		if len(j.calls) < 3 || j.calls[2].began > time.Hour+time.Minute {
-			t.Errorf("calls %+v, want the third soon after 1h", j.calls)
-		}
-	})
-}
-
 // A worker says when it tries again, once for each failure, whatever that was by.
 func TestTheNextAttemptIsToldOnce(t *testing.T) {
 	for name, timeout := range map[string]time.Duration{"an error": 0, "a time-out": time.Minute} {
 		bubble(t, name, func(t *testing.T) {
 			ledger := memory.New(memory.Options{})
-			o := perSlot("a", 0)
-			o.LeaseInterval, o.Job.MaxAttempts, o.Job.Timeout = 24*time.Hour, 3, timeout
+			o := daily("a", 3)
+			o.Job.Timeout = timeout
 			w := runsAtOnce(t, ledger.Handle(), o, func(ctx context.Context, _ workerlease.Lease) error {
 				if timeout > 0 {
 					<-ctx.Done()

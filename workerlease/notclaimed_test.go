@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -22,10 +21,12 @@ func TestWhyASlotIsNotClaimedIsTyped(t *testing.T) {
 		ledger := memory.New(memory.Options{})
 		o := perSlot("a", 0)
 		o.Job.MaxAttempts, o.Job.MinRetry = 3, 10*time.Second
-		failing := func() {
+		failing := func(n int) {
 			t.Helper()
-			claim, err := attempt(t, ledger.Handle(), o)
-			must(t, err)
+			claim := claimed(t, ledger.Handle(), o)
+			if claim.Lease.Attempt != n {
+				t.Errorf("claimed %+v, want attempt %d", claim.Lease, n)
+			}
 			claim.Lease.FailedWith(errWork)
 			must(t, claim.Release(t.Context()))
 		}
@@ -42,24 +43,24 @@ func TestWhyASlotIsNotClaimedIsTyped(t *testing.T) {
 			return *n
 		}
 		at(6 * time.Minute)
-		failing()
+		failing(1)
 		if n := refused(workerlease.TooSoon, ""); n.Until.Before(time.Now()) || n.Until.After(time.Now().Add(11*time.Second)) {
 			t.Errorf("not before %v, want some seconds", since(n.Until))
 		}
-		for _, m := range []time.Duration{7, 8} {
-			at(m * time.Minute)
-			failing()
+		for n := 2; n <= 3; n++ {
+			at(time.Duration(n+5) * time.Minute)
+			failing(n)
 		}
 		refused(workerlease.UsedUp, "")
-
 		at(11 * time.Minute)
-		claim, err := attempt(t, ledger.Handle(), o)
-		must(t, err)
+		claim := claimed(t, ledger.Handle(), o)
 		if n := refused(workerlease.HeldByAnother, "a"); !n.Until.Equal(claim.Lease.Expiry) {
 			t.Errorf("held until %v, want %v", since(n.Until), since(claim.Lease.Expiry))
 		}
 		must(t, claim.Complete(t.Context()))
 		refused(workerlease.AlreadyDone, "a")
+		at(12 * time.Minute)
+		refused(workerlease.AlreadyDone, "a") // It is free: nobody has it.
 	})
 }
 
@@ -85,14 +86,8 @@ func TestAClaimThatIsCutIsAFailedAttempt(t *testing.T) {
 		if e := observed[event.TaskFailed](seen); len(e) != 1 || e[0].Cause != store.TimedOut || !e[0].GivenUp {
 			t.Errorf("%+v was reported, want the last attempt, timed out", e)
 		}
-		told := false
-		for _, r := range records(t, ledger) {
-			if o, ok := r.Outcome(); ok && o.Cause == store.TimedOut && o.GivenUp {
-				told = true
-			}
-		}
-		if !told {
-			t.Errorf("the ledger doesn't tell it: %+v", newest(t, ledger))
+		if o := told(t, ledger); len(o) != 1 || o[0].Cause != store.TimedOut || !o[0].GivenUp {
+			t.Errorf("the ledger tells %+v, want that as well", o)
 		}
 	})
 }
@@ -127,14 +122,8 @@ func TestAClaimIsToldWhyItsWorkEndedEarly(t *testing.T) {
 				return nil
 			})
 			must(t, claim.Release(t.Context()))
-			var told []store.Cause
-			for _, r := range records(t, ledger) {
-				if o, ok := r.Outcome(); ok && o.Result == store.Failed {
-					told = append(told, o.Cause)
-				}
-			}
-			if !slices.Equal(told, []store.Cause{test.want}) {
-				t.Errorf("the ledger tells of failures by %q, want one by %q", told, test.want)
+			if o := told(t, ledger); len(o) != 1 || o[0].Result != store.Failed || o[0].Cause != test.want {
+				t.Errorf("the ledger tells %+v, want one failure by %q", o, test.want)
 			}
 		})
 	}

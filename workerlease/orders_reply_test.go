@@ -14,24 +14,14 @@ import (
 
 // levers are all orders that a client gives, and whether the head shows that one is in force.
 var levers = map[string]struct {
-	give  func(ctx context.Context, l store.Ledger) (store.Record, error)
+	order operate.Order
 	obeys func(head []store.Order) bool
 }{
-	"pause": {func(ctx context.Context, l store.Ledger) (store.Record, error) {
-		return operate.On(l).Give(ctx, operate.Order{Kind: store.OrderPause, WorkerType: "job", For: time.Hour, Now: true, Reason: why})
-	}, only(store.OrderPause, "")},
-	"resume": {func(ctx context.Context, l store.Ledger) (store.Record, error) {
-		return operate.On(l).End(ctx, operate.Order{WorkerType: "job", Kind: store.OrderDrain, Reason: why})
-	}, func(head []store.Order) bool { return len(head) == 0 }},
-	"prefer": {func(ctx context.Context, l store.Ledger) (store.Record, error) {
-		return operate.On(l).Give(ctx, operate.Order{Kind: store.OrderPrefer, WorkerType: "job", Target: "b", For: time.Hour, Reason: why})
-	}, only(store.OrderPrefer, "b")},
-	"release": {func(ctx context.Context, l store.Ledger) (store.Record, error) {
-		return operate.On(l).Give(ctx, operate.Order{Kind: store.OrderRelease, WorkerType: "job", Reason: why})
-	}, only(store.OrderRelease, planted(1, 0, time.Hour).Claim)},
-	"drain": {func(ctx context.Context, l store.Ledger) (store.Record, error) {
-		return operate.On(l).Give(ctx, operate.Order{Kind: store.OrderDrain, WorkerType: "job", Target: "h", For: time.Hour, Reason: why})
-	}, only(store.OrderDrain, "h")},
+	"pause":   {operate.Order{Kind: store.OrderPause, For: time.Hour, Now: true}, only(store.OrderPause, "")},
+	"resume":  {operate.Order{Kind: store.OrderDrain}, func(head []store.Order) bool { return len(head) == 0 }}, // It is ended.
+	"prefer":  {operate.Order{Kind: store.OrderPrefer, Target: "b", For: time.Hour}, only(store.OrderPrefer, "b")},
+	"release": {operate.Order{Kind: store.OrderRelease}, only(store.OrderRelease, planted(1, 0, time.Hour).Claim)},
+	"drain":   {operate.Order{Kind: store.OrderDrain, Target: "h", For: time.Hour}, only(store.OrderDrain, "h")},
 }
 
 const why = "whatever becomes of the reply"
@@ -116,7 +106,12 @@ func TestAnOrderWhoseReplyIsLostIsTheOrderThatIsStored(t *testing.T) {
 					}
 				}})
 				defer l.Close(t.Context())
-				r, err := order.give(ctx, l)
+				act := operate.On(l).Give
+				if lever == "resume" {
+					act = operate.On(l).End
+				}
+				order.order.WorkerType, order.order.Reason = "job", why
+				r, err := act(ctx, order.order)
 				if !errors.Is(err, test.want) || (err == nil) != (test.want == nil) || errors.Is(err, operate.ErrOrderUnknown) != (test.want == operate.ErrOrderUnknown) {
 					t.Errorf("the answer is %v, want %v", err, test.want)
 				}

@@ -143,8 +143,7 @@ func TestAReleaseIsAskedOfOneTermOnly(t *testing.T) {
 	})
 	bubble(t, "alone, it takes the rest again", func(t *testing.T) {
 		l := memory.New(memory.Options{})
-		o := named("a", 0)
-		o.FailoverWithin = time.Minute
+		o := parted("a", 0, time.Minute)
 		a := start(t, setup{Options: o, ledger: l.Handle()})
 		at(6 * time.Minute)
 		give(t, l.Handle(), operate.Order{Kind: store.OrderRelease, WorkerType: "job"})

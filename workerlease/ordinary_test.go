@@ -49,6 +49,12 @@ func waits(ctx context.Context, d time.Duration) error {
 	}
 }
 
+// untilTold is a task that ends when it is told to.
+func untilTold(ctx context.Context, _ workerlease.Lease) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
 // heeds is a task that takes so long, unless its context ends.
 func heeds(d time.Duration) func(context.Context, workerlease.Lease, int) error {
 	return func(ctx context.Context, _ workerlease.Lease, _ int) error {

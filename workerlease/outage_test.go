@@ -291,8 +291,7 @@ func (starved) Starved() bool { return true }
 func TestALeaseThatEndsForWantOfAConnectionIsNoMatterOfOptions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		full := faultstore.Fault{Effect: faultstore.Dropped, Err: fmt.Errorf("%w: append (%w)", starved{errors.New("its MaxConns is 1, and all are in use")}, store.ErrNotStored)}
-		o := named("a", 0)
-		o.LeaseInterval, o.FailoverWithin = time.Minute, 20*time.Second
+		o := slotted("a", 0, time.Minute, 20*time.Second)
 		w := start(t, setup{ledger: faulty(t, during(85*time.Second, 110*time.Second, full, faultstore.OpAppend)), Options: o})
 		at(5 * time.Minute)
 		told := observed[event.Lapsed](w)

@@ -21,6 +21,17 @@ type exitError int
 func (e exitError) Error() string { return fmt.Sprint("exit status ", int(e)) }
 func (e exitError) ExitCode() int { return int(e) }
 
+// told are the outcomes that the records of a ledger tell, oldest first.
+func told(t *testing.T, l store.Ledger) (all []store.Outcome) {
+	t.Helper()
+	for _, r := range records(t, l) {
+		if o, ok := r.Outcome(); ok {
+			all = append(all, o)
+		}
+	}
+	return all
+}
+
 // outcomes are what the records of a ledger tell, each in one line.
 func outcomes(t *testing.T, l store.Ledger) []string {
 	t.Helper()
@@ -278,12 +289,9 @@ func TestAnOutcomeThatHangsDelaysNothing(t *testing.T) {
 					ahead = append(ahead, r.WindowStart.Sub(time.Now()))
 				}
 			}
-			before := struck(t, ledger, func(c faultstore.Call) faultstore.Fault {
-				if hangs && c.Op == faultstore.OpAppend && c.Record.Kind == store.KindOutcome {
-					return faultstore.BlackHole(faultstore.Dropped)
-				}
-				return faultstore.Fault{}
-			})
+			before := struck(t, ledger, when(func(c faultstore.Call) bool {
+				return hangs && c.Op == faultstore.OpAppend && c.Record.Kind == store.KindOutcome
+			}, faultstore.BlackHole(faultstore.Dropped)))
 			o.WorkerType, o.InstanceID = "job", "a"
 			w := start(t, setup{ledger: before, Options: o, work: func(ctx context.Context, l workerlease.Lease) {
 				time.Sleep(l.Slot.Length() / 3)

@@ -67,8 +67,7 @@ func TestWorkersLeadAgainWithinASlotAfterAnOverride(t *testing.T) {
 			for n := range 2 {
 				o := named(string(rune('a'+n)), n)
 				o.Job = &workerlease.Job{}
-				task := func(context.Context, workerlease.Lease) error { return nil }
-				all = append(all, start(t, setup{Options: o, ledger: ledger.Handle(), task: task}))
+				all = append(all, start(t, setup{Options: o, ledger: ledger.Handle(), task: idle}))
 			}
 			at(3*time.Hour + 2*time.Minute)
 			if n := len(observed[event.Allocated](all[0])) + len(observed[event.Allocated](all[1])); n > 0 {
@@ -139,8 +138,7 @@ func TestASlotThatAWorkerIsThroughWithStaysSoAfterAnOverride(t *testing.T) {
 func TestAHolderStopsWhenItSeesThatItIsOverridden(t *testing.T) {
 	bubble(t, "by an extension", func(t *testing.T) {
 		ledger := memory.New(memory.Options{})
-		o := named("a", 0)
-		o.FailoverWithin = 40 * time.Second
+		o := parted("a", 0, 40*time.Second)
 		a := start(t, setup{Options: o, ledger: ledger.Handle()})
 		at(5*time.Minute + 5*time.Second)
 		if !a.IsHolder() {

@@ -117,8 +117,7 @@ func TestNobodyClaimsInAPause(t *testing.T) {
 func TestAPauseAtOnceStopsTheHolderAndReleasesTheRest(t *testing.T) {
 	bubble(t, "", func(t *testing.T) {
 		l := memory.New(memory.Options{})
-		o := named("a", 0)
-		o.FailoverWithin = time.Minute
+		o := parted("a", 0, time.Minute)
 		const tidies = 5 * time.Second
 		a := start(t, setup{Options: o, ledger: l.Handle(), work: func(ctx context.Context, _ workerlease.Lease) {
 			<-ctx.Done()
@@ -162,39 +161,19 @@ func TestADrainedHostClaimsNothing(t *testing.T) {
 	})
 }
 
-// bar gives an order for a time, or ends one.
-type bar func(ctx context.Context, l store.Ledger, d time.Duration, now bool) error
-
-func paused(ctx context.Context, l store.Ledger, d time.Duration, now bool) error {
-	_, err := operate.On(l).Give(ctx, operate.Order{Kind: store.OrderPause, WorkerType: "job", For: d, Now: now})
-	return err
-}
-
-func drained(ctx context.Context, l store.Ledger, d time.Duration, now bool) error {
-	_, err := operate.On(l).Give(ctx, operate.Order{Kind: store.OrderDrain, WorkerType: "job", For: d, Now: now})
-	return err
-}
-
-func ends(kind store.OrderKind) bar {
-	return func(ctx context.Context, l store.Ledger, _ time.Duration, _ bool) error {
-		_, err := operate.On(l).End(ctx, operate.Order{WorkerType: "job", Kind: kind})
-		return err
-	}
-}
-
 // Two workers have slots of a day, and an order for eight hours keeps them from one. It ends, or a shorter one takes
 // its place: they hear of that by a hint at once, and else within FailoverWithin or a minute. Nobody looks any more then.
 func TestTheEndOfAnOrderIsHeardWithinTheSlot(t *testing.T) {
 	const day = 24 * time.Hour
 	for _, c := range []struct {
-		name        string
-		order, over bar
-		left        time.Duration // of the order that takes the place of the first one
+		name string
+		kind store.OrderKind
+		left time.Duration // of the order that takes the place of the first one; 0: none does
 	}{
-		{"resume", paused, ends(store.OrderPause), 0},
-		{"a shorter pause", paused, paused, 10 * time.Second},
-		{"the end of a drain", drained, ends(store.OrderDrain), 0},
-		{"a shorter drain", drained, drained, 10 * time.Second},
+		{"resume", store.OrderPause, 0},
+		{"a shorter pause", store.OrderPause, 10 * time.Second},
+		{"the end of a drain", store.OrderDrain, 0},
+		{"a shorter drain", store.OrderDrain, 10 * time.Second},
 	} {
 		for _, failover := range []time.Duration{0, 20 * time.Second, time.Hour} {
 			for _, hints := range []bool{false, true} {
@@ -224,11 +203,16 @@ func TestTheEndOfAnOrderIsHeardWithinTheSlot(t *testing.T) {
 					} else {
 						at(day + time.Minute)
 					}
-					must(t, c.order(t.Context(), inner.Handle(), 8*time.Hour, failover > 0))
+					give(t, inner.Handle(), operate.Order{Kind: c.kind, WorkerType: "job", For: 8 * time.Hour, Now: failover > 0})
 					resumed := day + 90*time.Minute + 17*time.Second
 					at(resumed)
 					before := began()
-					must(t, c.over(t.Context(), inner.Handle(), c.left, false))
+					if c.left > 0 {
+						give(t, inner.Handle(), operate.Order{Kind: c.kind, WorkerType: "job", For: c.left})
+					} else {
+						_, err := operate.On(inner.Handle()).End(t.Context(), operate.Order{Kind: c.kind, WorkerType: "job"})
+						must(t, err)
+					}
 					at(resumed + c.left - time.Millisecond)
 					if n := began() - before; c.left > 0 && n != 0 {
 						t.Errorf("%d leases before the shorter order is over", n)

@@ -108,8 +108,7 @@ func TestAForeignResetNeitherEndsATermNorBlocks(t *testing.T) {
 	} {
 		bubble(t, name, func(t *testing.T) {
 			ledger := memory.New(memory.Options{})
-			long := named("a", 0)
-			long.LeaseInterval = time.Hour
+			long := slotted("a", 0, time.Hour, 0)
 			a := start(t, setup{Options: long, joins: true, ledger: ledger.Handle()})
 			at(2 * time.Minute)
 			head := newest(t, ledger)

@@ -81,21 +81,29 @@ func TestACrashLoopLeavesTheSlotsToOthers(t *testing.T) {
 	})
 }
 
+func failsAtOnce(context.Context, workerlease.Lease) error { return errors.New("no disk") }
+
+// failedForHalfAnHour are the options of a worker that has failed in each of thirty slots, and has stopped; what it has left in
+// the roster; and the priority that it claimed by.
+func failedForHalfAnHour(t *testing.T, ledger *memory.Ledger) (o workerlease.Options, left store.Presence, effective int) {
+	t.Helper()
+	o = slotted("a", 0, time.Minute, 0)
+	a := start(t, setup{Options: o, ledger: ledger.Handle(), roster: true, task: failsAtOnce})
+	at(30*time.Minute + 30*time.Second)
+	effective = a.Status().Effective
+	a.stop(t)
+	return o, ofInstance(present(t, ledger), "a"), effective
+}
+
 // A worker that stops in order while it steps back does so when it is started again.
 func TestAWorkerRemembersItsFailuresWhenItIsStartedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ledger := memory.New(memory.Options{})
-		o := slotted("a", 0, time.Minute, 0)
-		fails := func(context.Context, workerlease.Lease) error { return errors.New("no disk") }
-		a := start(t, setup{Options: o, ledger: ledger.Handle(), roster: true, task: fails})
-		at(30*time.Minute + 30*time.Second)
-		back := a.Status().Effective
-		a.stop(t)
-		left := ofInstance(present(t, ledger), "a")
+		o, left, back := failedForHalfAnHour(t, ledger)
 		if left.Phase != store.PhaseStopped || left.Failures < 5 || back != 7 {
 			t.Fatalf("it has left %+v, and claimed by %d", left, back)
 		}
-		again := start(t, setup{Options: o, ledger: ledger.Handle(), roster: true, task: fails})
+		again := start(t, setup{Options: o, ledger: ledger.Handle(), roster: true, task: failsAtOnce})
 		time.Sleep(time.Second)
 		synctest.Wait()
 		if p := again.Status().Effective; p != 7 {

@@ -179,30 +179,12 @@ func TestAFailedJobIsTriedAgainLessAndLessOften(t *testing.T) {
 // Whatever is said between two attempts at a job, the next one comes no sooner.
 func TestAnOrderDoesNotEndTheWaitForTheNextAttempt(t *testing.T) {
 	const least = 4 * time.Minute
-	for name, order := range map[string]func(*testing.T, operate.Desk) error{
-		"pause": func(t *testing.T, d operate.Desk) error {
-			_, err := d.Give(t.Context(), operate.Order{Kind: store.OrderPause, WorkerType: "job", For: time.Second})
-			return err
-		},
-		"resume": func(t *testing.T, d operate.Desk) error {
-			_, err := d.Give(t.Context(), operate.Order{Kind: store.OrderPause, WorkerType: "job", For: time.Hour})
-			if err == nil {
-				_, err = d.End(t.Context(), operate.Order{WorkerType: "job"})
-			}
-			return err
-		},
-		"prefer": func(t *testing.T, d operate.Desk) error {
-			_, err := d.Give(t.Context(), operate.Order{Kind: store.OrderPrefer, WorkerType: "job", Target: "b", For: time.Hour, Now: true})
-			return err
-		},
-		"drain": func(t *testing.T, d operate.Desk) error {
-			_, err := d.Give(t.Context(), operate.Order{Kind: store.OrderDrain, WorkerType: "job", Target: "elsewhere", For: time.Hour})
-			return err
-		},
-		"trigger": func(t *testing.T, d operate.Desk) error {
-			_, err := d.Give(t.Context(), operate.Order{Kind: store.OrderTrigger, WorkerType: "job", For: 10 * time.Minute})
-			return err
-		},
+	for name, order := range map[string]operate.Order{
+		"pause":   {Kind: store.OrderPause, For: time.Second},
+		"resume":  {Kind: store.OrderPause, For: time.Hour}, // It is ended at once.
+		"prefer":  {Kind: store.OrderPrefer, Target: "b", For: time.Hour, Now: true},
+		"drain":   {Kind: store.OrderDrain, Target: "elsewhere", For: time.Hour},
+		"trigger": {Kind: store.OrderTrigger, For: 10 * time.Minute},
 	} {
 		bubble(t, name, func(t *testing.T) {
 			ledger := memory.New(memory.Options{})
@@ -219,7 +201,12 @@ func TestAnOrderDoesNotEndTheWaitForTheNextAttempt(t *testing.T) {
 			if n := len(j.of(time.Hour)); n != 1 {
 				t.Fatalf("%d attempts, want 1: the other worker waits, too", n)
 			}
-			must(t, order(t, operate.On(ledger.Handle())))
+			order.WorkerType = "job"
+			give(t, ledger.Handle(), order)
+			if name == "resume" {
+				_, err := operate.On(ledger.Handle()).End(t.Context(), operate.Order{WorkerType: "job"})
+				must(t, err)
+			}
 			at(time.Hour + 2*time.Minute)
 			begin("c", 2) // It reads the ledger now.
 			at(2*time.Hour - time.Minute)

@@ -57,16 +57,11 @@ func TestAPolicyThatEndsItsGoroutineEndsNothingElse(t *testing.T) {
 func TestAWorkerThatFailsBeforeItRemembersRemembers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ledger := memory.New(memory.Options{})
-		o := slotted("a", 0, time.Minute, 0)
-		fails := func(context.Context, workerlease.Lease) error { return errors.New("no disk") }
-		a := start(t, setup{Options: o, ledger: ledger.Handle(), roster: true, task: fails})
-		at(30*time.Minute + 30*time.Second)
-		a.stop(t)
-		left := ofInstance(present(t, ledger), "a")
+		o, left, _ := failedForHalfAnHour(t, ledger)
 		time.Sleep(20 * time.Minute) // It needn't step back any more.
 		s := spy(ledger)
 		s.fails = store.ErrDenied
-		start(t, setup{Options: o, ledger: s, roster: true, task: fails})
+		start(t, setup{Options: o, ledger: s, roster: true, task: failsAtOnce})
 		time.Sleep(90 * time.Second)
 		s.set(func() { s.fails = nil })
 		time.Sleep(30 * time.Second)
@@ -123,10 +118,7 @@ func TestClientsThatShareAnInstanceIDStayInTheRoster(t *testing.T) {
 func TestAWorkerThatWorksBeforeItRemembersRemembersNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ledger := memory.New(memory.Options{})
-		o := slotted("a", 0, time.Minute, 0)
-		a := start(t, setup{Options: o, ledger: ledger.Handle(), roster: true, task: func(context.Context, workerlease.Lease) error { return errors.New("no disk") }})
-		at(30*time.Minute + 30*time.Second)
-		a.stop(t)
+		o, _, _ := failedForHalfAnHour(t, ledger)
 		s := spy(ledger)
 		s.fails = store.ErrDenied
 		b := start(t, setup{Options: o, ledger: s, roster: true, task: func(context.Context, workerlease.Lease) error { return nil }})

@@ -154,14 +154,8 @@ func TestWhatTheWorkWroteIsInTheLedger(t *testing.T) {
 			ledger := memory.New(memory.Options{})
 			runs(t, ledger.Handle(), test.o, test.task)
 			at(9 * time.Minute)
-			var got []string
-			for _, r := range records(t, ledger) {
-				if o, ok := r.Outcome(); ok {
-					got = append(got, o.Output)
-				}
-			}
-			if len(got) != 1 || got[0] != test.want {
-				t.Errorf("outcomes have %.60q, want one with %.60q", got, test.want)
+			if o := told(t, ledger); len(o) != 1 || o[0].Output != test.want {
+				t.Errorf("the ledger tells %.120v, want one outcome with %.60q", o, test.want)
 			}
 		})
 	}
@@ -171,12 +165,8 @@ func TestWhatTheWorkWroteIsInTheLedger(t *testing.T) {
 func TestWhatIsWrittenWhileTheOutcomeIsToldTellsItNoMore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ledger := memory.New(memory.Options{})
-		slow := faultstore.New(ledger.Handle(), faultstore.Options{Plan: func(c faultstore.Call) (f faultstore.Fault) {
-			if c.Record.Kind == store.KindOutcome {
-				f.After = 3 * time.Second
-			}
-			return f
-		}})
+		isOutcome := func(c faultstore.Call) bool { return c.Record.Kind == store.KindOutcome }
+		slow := struck(t, ledger.Handle(), when(isOutcome, faultstore.Fault{After: 3 * time.Second}))
 		o := named("a", 0)
 		o.Group, o.ProgressWithin = "g", 30*time.Second
 		runs(t, slow, o, func(ctx context.Context, l workerlease.Lease) error {
@@ -186,9 +176,8 @@ func TestWhatIsWrittenWhileTheOutcomeIsToldTellsItNoMore(t *testing.T) {
 			return errWork
 		})
 		at(9 * time.Minute)
-		told := slices.DeleteFunc(records(t, ledger), func(r store.Record) bool { return r.Kind != store.KindOutcome })
-		if len(told) != 1 {
-			t.Errorf("what came of the work is told by the records %v, want one", told)
+		if n := ofKind(t, ledger, store.KindOutcome); n != 1 {
+			t.Errorf("what came of the work is told by %d records, want one", n)
 		}
 	})
 }
@@ -207,9 +196,8 @@ func TestWhatAClaimsWorkWroteIsInTheLedger(t *testing.T) {
 			must(t, err)
 			c.Lease.Wrote("it wrote\n")
 			must(t, end(c))
-			told := slices.ContainsFunc(records(t, ledger), func(r store.Record) bool { o, ok := r.Outcome(); return ok && o.Output == "it wrote\n" })
-			if !told {
-				t.Errorf("%s: no record has the output", slot)
+			if o := told(t, ledger); len(o) != 1 || o[0].Output != "it wrote\n" {
+				t.Errorf("%s: the ledger tells %+v, want the output", slot, o)
 			}
 		}
 	})

@@ -17,8 +17,8 @@ import (
 	"github.com/slotlease/slotlease/workerlease/event"
 )
 
-// told are scores that are told one after the other.
-func told(scores ...float64) func(context.Context) (float64, error) {
+// scored are scores that are told one after the other.
+func scored(scores ...float64) func(context.Context) (float64, error) {
 	n := -1
 	return func(context.Context) (float64, error) { n++; return scores[n], nil }
 }
@@ -36,7 +36,7 @@ func TestAScoreDecidesWithHysteresis(t *testing.T) {
 		{"no score", &workerlease.Score{}, []float64{math.NaN(), -0.1, 1.1, math.Inf(1), 0.85, 0.9}, "----++"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			tc.score.Of = told(tc.scores...)
+			tc.score.Of = scored(tc.scores...)
 			got := ""
 			for range tc.scores {
 				if tc.score.Eligible(t.Context()) == nil {
@@ -58,19 +58,19 @@ func TestAScoreSaysWhyAWorkerIsNotEligible(t *testing.T) {
 		score *workerlease.Score
 		want  string
 	}{
-		{&workerlease.Score{Of: told(0.5)}, "health score 0.50 is below 0.80"},
-		{&workerlease.Score{Of: told(7)}, "health score 7: must be 0 … 1"},
+		{&workerlease.Score{Of: scored(0.5)}, "health score 0.50 is below 0.80"},
+		{&workerlease.Score{Of: scored(7)}, "health score 7: must be 0 … 1"},
 		{&workerlease.Score{Of: func(context.Context) (float64, error) { return 1, down }}, "no route to the queue"},
 		{&workerlease.Score{}, "Score.Of is not set"},
-		{&workerlease.Score{Of: told(1), Minimum: 80}, "Score.Minimum is 80: must be more than 0, and 1 at most"},
-		{&workerlease.Score{Of: told(1), Minimum: 0.5, Recovery: 0.4}, "Score.Recovery is 0.4: must be Score.Minimum (0.5) … 1"},
-		{&workerlease.Score{Of: told(1), Minimum: math.NaN()}, "Score.Minimum is NaN: must be more than 0, and 1 at most"},
+		{&workerlease.Score{Of: scored(1), Minimum: 80}, "Score.Minimum is 80: must be more than 0, and 1 at most"},
+		{&workerlease.Score{Of: scored(1), Minimum: 0.5, Recovery: 0.4}, "Score.Recovery is 0.4: must be Score.Minimum (0.5) … 1"},
+		{&workerlease.Score{Of: scored(1), Minimum: math.NaN()}, "Score.Minimum is NaN: must be more than 0, and 1 at most"},
 	} {
 		if err := tc.score.Eligible(t.Context()); err == nil || err.Error() != tc.want {
 			t.Errorf("Eligible() = %v, want %q", err, tc.want)
 		}
 	}
-	s := &workerlease.Score{Of: told(0.5, 0.85)}
+	s := &workerlease.Score{Of: scored(0.5, 0.85)}
 	_ = s.Eligible(t.Context())
 	if err := s.Eligible(t.Context()); err == nil || !strings.HasSuffix(err.Error(), "0.85 is not back at 0.90") {
 		t.Errorf("Eligible() = %v, want that 0.85 is not enough after 0.5", err)

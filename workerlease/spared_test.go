@@ -36,8 +36,8 @@ func TestWhatEndsARunInOrderCostsNoAttempt(t *testing.T) {
 	} {
 		bubble(t, name, func(t *testing.T) {
 			ledger := memory.New(memory.Options{})
-			o := perSlot("a", 0)
-			o.LeaseInterval, o.Job.MaxAttempts, o.Job.StartWithin = 24*time.Hour, 2, 10*time.Minute
+			o := daily("a", 2)
+			o.Job.StartWithin = 10 * time.Minute
 			made := 0
 			j := &job{do: func(ctx context.Context, l workerlease.Lease, _ int) error {
 				select {
@@ -87,8 +87,8 @@ func TestWhatEndsARunInOrderCostsNoAttempt(t *testing.T) {
 func TestFailuresCountBesideDeployments(t *testing.T) {
 	bubble(t, "two failures and two deployments", func(t *testing.T) {
 		ledger := memory.New(memory.Options{})
-		o := perSlot("a", 0)
-		o.LeaseInterval, o.Job.MaxAttempts, o.Job.MinRetry = 24*time.Hour, 2, time.Minute
+		o := daily("a", 2)
+		o.Job.MinRetry = time.Minute
 		j := &job{do: func(ctx context.Context, _ workerlease.Lease, attempt int) error {
 			if attempt%2 == 1 {
 				<-ctx.Done() // until it is deployed
@@ -129,9 +129,7 @@ func TestThreeAttemptsOfTheNightOutliveAnOutage(t *testing.T) {
 				return nil
 			}}
 			for _, name := range machines {
-				o := perSlot(name, 0)
-				o.LeaseInterval, o.Job.MaxAttempts = 24*time.Hour, 3
-				runs(t, ledger.Handle(), o, j.run)
+				runs(t, ledger.Handle(), daily(name, 3), j.run)
 			}
 			at(36 * time.Hour)
 			var began []time.Duration
@@ -145,18 +143,29 @@ func TestThreeAttemptsOfTheNightOutliveAnOutage(t *testing.T) {
 	}
 }
 
+// daily are the options of a job with slots of a day.
+func daily(name string, attempts int) workerlease.Options {
+	o := perSlot(name, 0)
+	o.LeaseInterval, o.Job.MaxAttempts = 24*time.Hour, attempts
+	return o
+}
+
+// endsAfter is a task that takes so long to end when it is told to, and fails.
+func endsAfter(takes time.Duration) workerlease.Task {
+	return func(ctx context.Context, _ workerlease.Lease) error {
+		<-ctx.Done()
+		time.Sleep(takes)
+		return errWork
+	}
+}
+
 // slowStop is a worker whose code takes a while to end when it is told to, with a part of 15 s, and is told so at a time, by an order or by
 // a stop; another one waits.
 func slowStop(t *testing.T, told, takes time.Duration, most int, order store.OrderKind, then workerlease.Task) (other *running, ledger *memory.Ledger) {
 	t.Helper()
 	ledger = memory.New(memory.Options{})
-	o := perSlot("a", 0)
-	o.LeaseInterval, o.Job.MaxAttempts = 24*time.Hour, most
-	a := runsAtOnce(t, ledger.Handle(), o, func(ctx context.Context, _ workerlease.Lease) error {
-		<-ctx.Done()
-		time.Sleep(takes)
-		return errWork
-	})
+	o := daily("a", most)
+	a := runsAtOnce(t, ledger.Handle(), o, endsAfter(takes))
 	at(time.Minute)
 	o.InstanceID, o.Priority = "b", 1
 	other = runsAtOnce(t, ledger.Handle(), o, then)
@@ -200,9 +209,7 @@ func TestWhatCameOfARunThatWasToldToEnd(t *testing.T) {
 		order := []store.OrderKind{"", store.OrderRelease}[n/2%2]
 		bubble(t, fmt.Sprint(takes, want, order), func(t *testing.T) {
 			ledger := memory.New(memory.Options{})
-			o := perSlot("a", 0)
-			o.LeaseInterval, o.Job.MaxAttempts = 24*time.Hour, 2
-			a := runsAtOnce(t, ledger.Handle(), o, func(ctx context.Context, l workerlease.Lease) error {
+			a := runsAtOnce(t, ledger.Handle(), daily("a", 2), func(ctx context.Context, l workerlease.Lease) error {
 				if l.Attempt > 1 {
 					return nil
 				}
@@ -218,15 +225,13 @@ func TestWhatCameOfARunThatWasToldToEnd(t *testing.T) {
 				give(t, ledger, operate.Order{Kind: order, WorkerType: "job"})
 			}
 			at(2 * time.Hour)
-			var last store.Outcome
-			spared := 0
-			for _, r := range records(t, ledger) {
-				if o, tells := r.Outcome(); tells && o.Attempt == 1 {
+			var last store.Outcome // of the first attempt
+			for _, o := range told(t, ledger) {
+				if o.Attempt == 1 {
 					last = o
 				}
-				spared = r.Spared
 			}
-			took := last.Ended.Sub(t0.Add(time.Hour))
+			spared, took := newest(t, ledger).Spared, last.Ended.Sub(t0.Add(time.Hour))
 			if (last.Result == store.Succeeded) != (want == nil) || last.Output != "tidied" || took < takes-time.Millisecond || spared > 1 || want != nil && spared != 1 {
 				t.Errorf("it came to %+v, %v after it was told, %d spared", last, took, spared)
 			}
@@ -257,47 +262,60 @@ func TestNothingIsGivenUpThatIsTriedAgain(t *testing.T) {
 	})
 }
 
-// What waits after failures doesn't wait again after a stop.
+// What waits after failures doesn't wait again after a stop. Nor does an order that is about something else bring that wait back.
 func TestAStopIsFollowedAtOnceWhateverFailedBefore(t *testing.T) {
-	bubble(t, "five failures, and a deployment", func(t *testing.T) {
-		ledger := memory.New(memory.Options{})
-		j := &job{do: func(ctx context.Context, _ workerlease.Lease, n int) error {
-			switch {
-			case n <= 5:
-				return errWork
-			case n == 6:
-				<-ctx.Done()
-				return ctx.Err()
+	for name, c := range map[string]struct {
+		failures int
+		stopped  time.Duration
+		order    bool
+	}{
+		"five failures, and a deployment":                      {5, 8 * time.Hour, false},
+		"a failure, a deployment, and a drain of another host": {1, time.Hour, true},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			ledger := memory.New(memory.Options{})
+			j := &job{do: func(ctx context.Context, _ workerlease.Lease, n int) error {
+				switch {
+				case n <= c.failures:
+					return errWork
+				case n == c.failures+1:
+					<-ctx.Done()
+					return ctx.Err()
+				}
+				return nil
+			}}
+			r := runsAtOnce(t, ledger.Handle(), daily("a", 0), j.run)
+			at(c.stopped)
+			r.cancel()
+			must(t, <-r.ended)
+			r.ended <- nil
+			if c.order {
+				give(t, ledger, operate.Order{Kind: store.OrderDrain, Target: "elsewhere", WorkerType: "job", For: 10 * time.Hour})
 			}
-			return nil
-		}}
-		o := perSlot("a", 0)
-		o.LeaseInterval = 24 * time.Hour
-		r := runsAtOnce(t, ledger.Handle(), o, j.run)
-		at(8 * time.Hour)
-		r.cancel()
-		must(t, <-r.ended)
-		r.ended <- nil
-		runsAtOnce(t, ledger.Handle(), o, j.run)
-		at(23 * time.Hour)
-		if n := len(j.calls); n != 7 || j.calls[6].began > 8*time.Hour+time.Minute {
-			t.Errorf("calls %+v, want the 7th at once after 8h", j.calls)
-		}
-	})
+			runsAtOnce(t, ledger.Handle(), daily("a", 0), j.run)
+			at(23 * time.Hour)
+			if n := len(j.calls); n != c.failures+2 || j.calls[n-1].began > c.stopped+time.Minute {
+				t.Errorf("calls %+v, want one more at once after %v", j.calls, c.stopped)
+			}
+		})
+	}
 }
 
-// A trigger's run that failed waits after that, and not after each slot of the job's own that comes between.
+// A trigger's run that failed waits after that, and not after each slot of the job's own that comes between. The attempts before a
+// slot count.
 func TestATriggerIsTriedAgainBetweenShortSlots(t *testing.T) {
 	bubble(t, "slots of a minute", func(t *testing.T) {
 		ledger := memory.New(memory.Options{})
 		var runs []time.Duration
+		slots, last := 0, 0
 		o := perSlot("a", 0)
 		o.LeaseInterval, o.Job.MaxAttempts = time.Minute, 5
 		start(t, setup{Options: o, ledger: ledger.Handle(), task: func(_ context.Context, l workerlease.Lease) error {
 			if !l.Triggered {
+				slots++
 				return nil
 			}
-			runs = append(runs, time.Since(t0))
+			runs, last = append(runs, time.Since(t0)), l.Attempt
 			return errWork
 		}})
 		at(90 * time.Second)
@@ -308,8 +326,8 @@ func TestATriggerIsTriedAgainBetweenShortSlots(t *testing.T) {
 				t.Errorf("run %d comes %v after the one before, want %v or more", n+1, runs[n]-runs[n-1], least)
 			}
 		}
-		if len(runs) != 5 {
-			t.Errorf("runs at %v, want 5", runs)
+		if len(runs) != 5 || last != 5 || slots < 410 || newest(t, ledger).Orders != "" {
+			t.Errorf("runs at %v, the last one as attempt %d, beside %d slots, and then the orders %q; want 5, 410 slots, and no order", runs, last, slots, newest(t, ledger).Orders)
 		}
 	})
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -162,28 +161,6 @@ func TestStopLeasingUnderADeadlineGivesUpOnAStoreThatIsDown(t *testing.T) {
 			})
 		}
 	}
-}
-
-func TestStopLeasingMayBeCalledTwiceAndConcurrently(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ledger := memory.New(memory.Options{})
-		w := start(t, setup{ledger: ledger})
-		at(6 * time.Minute)
-		var wg sync.WaitGroup
-		for range 10 {
-			wg.Go(func() {
-				must(t, w.StopLeasing(t.Context()))
-			})
-		}
-		wg.Wait()
-		w.stop(t)
-		if n := len(records(t, ledger)); n != 2 {
-			t.Errorf("%d records, want a grant and one release", n)
-		}
-		if u := w.turn(t, 0); u.expiries != 1 {
-			t.Errorf("LeaseExpired was called %d times, want once", u.expiries)
-		}
-	})
 }
 
 func TestTheEndOfTheContextOfStartLeasingStops(t *testing.T) {

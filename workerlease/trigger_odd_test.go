@@ -139,35 +139,6 @@ func TestARunGoesOnThoughItsTriggerIsTakenBack(t *testing.T) {
 	}
 }
 
-// A run that was asked for fails, and its next attempt is due after the next slot, which is run. The attempts before that slot count.
-func TestTheAttemptsAtATriggersRunAreCountedOverSlots(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := &triggered{t: t, ledger: memory.New(memory.Options{})}
-		f.job = func(_ context.Context, r ran) error {
-			if r.triggered {
-				return errors.New("no")
-			}
-			return nil
-		}
-		defer f.stop()
-		f.startOn(f.ledger, []string{"a"}, func(_ int, o *workerlease.Options) {
-			o.LeaseInterval, o.Job = 10*time.Minute, &workerlease.Job{MaxAttempts: 3, MinRetry: 9 * time.Minute}
-		})
-		time.Sleep(65 * time.Minute)
-		f.trigger(6 * time.Hour)
-		time.Sleep(5 * time.Hour)
-		asked, slotted := f.all()
-		var attempts []int
-		for _, r := range asked {
-			attempts = append(attempts, r.attempt)
-		}
-		if len(asked) != 3 || len(slotted) < 36 || asked[2].attempt != 3 {
-			t.Errorf("of a run that may be tried 3 times, the attempts %v were made, and %d slots run", attempts, len(slotted))
-		}
-		orders(t, f.ledger, 0)
-	})
-}
-
 // Another program changes the orders while the run of a trigger goes on: it gives the trigger another end, or writes others that are
 // too long as workers write them. What came of the run is recorded once by each worker that made it, not over and over.
 func TestARunIsRecordedOnceWhateverBecomesOfItsTrigger(t *testing.T) {

@@ -230,63 +230,50 @@ func (c *lateTimers) AfterFunc(d time.Duration, f func()) *clock.Timer {
 func TestSlotsThatPassInARunAreSkippedOnABusyMachine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, n := &lateTimers{Clock: clock.New()}, 0
-		o := workerlease.Options{WorkerType: "report", InstanceID: "a", LeaseInterval: time.Hour, Job: &workerlease.Job{StartWithin: time.Hour}}
-		w, err := workerlease.NewClient(memory.New(memory.Options{}), workerlease.ClientOptions{Clock: c}).StartTask(t.Context(), o, func(context.Context, workerlease.Lease) error {
+		f := &triggered{t: t, ledger: memory.New(memory.Options{}), clock: c, job: func(context.Context, ran) error {
 			if n++; n == 2 {
 				time.Sleep(5 * time.Hour)
 			}
 			return nil
-		})
-		must(t, err)
+		}}
+		defer f.stop()
+		f.startOn(f.ledger, []string{"a"}, func(_ int, o *workerlease.Options) { o.Job.StartWithin = time.Hour })
 		time.Sleep(6*time.Hour + 30*time.Minute)
-		if skipped := w.Status().Skipped; skipped != 4 || c.timers.Load() > 5000 {
+		if skipped := f.workers[0].Status().Skipped; skipped != 4 || c.timers.Load() > 5000 {
 			t.Errorf("a run of 5 h has kept %d hourly slots from beginning, and set %d timers, want 4 and fewer than 5000", skipped, c.timers.Load())
 		}
-		stopAll([]*workerlease.WorkerLease{w})
 	})
 }
 
 // The time in which a run may begin that was asked for is no slot: the next such times aren't skipped, however long it takes.
 func TestALongTriggeredRunSkipsNoSlots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f, c := &triggered{t: t, ledger: memory.New(memory.Options{})}, &lateTimers{Clock: clock.New()}
-		o := workerlease.Options{WorkerType: "report", InstanceID: "a", LeaseInterval: time.Hour, Job: &workerlease.Job{}}
-		w, err := workerlease.NewClient(f.ledger, workerlease.ClientOptions{Clock: c}).StartTask(t.Context(), o, func(_ context.Context, l workerlease.Lease) error {
-			if l.Triggered {
-				time.Sleep(20 * time.Minute)
-			}
-			return nil
-		})
-		must(t, err)
+		f, c := taking(t, 20*time.Minute), &lateTimers{Clock: clock.New()}
+		f.clock = c
+		defer f.stop()
+		f.startOn(f.ledger, []string{"a"}, nil)
 		time.Sleep(65 * time.Minute)
 		f.trigger(time.Minute)
 		time.Sleep(25 * time.Minute)
-		if s := w.Status(); s.Allocated != 3 || s.Skipped != 0 || c.timers.Load() > 2000 {
+		if s := f.workers[0].Status(); s.Allocated != 3 || s.Skipped != 0 || c.timers.Load() > 2000 {
 			t.Errorf("%d runs began, %d slots were skipped, and %d timers set, want 3, none and fewer than 2000", s.Allocated, s.Skipped, c.timers.Load())
 		}
-		stopAll([]*workerlease.WorkerLease{w})
 	})
 }
 
 // A worker that stops waits for the end of a run that was asked for. Its own lease is over, and nothing is left to try meanwhile.
 func TestAWorkerThatStopsInATriggeredRunIsIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f, c := &triggered{t: t, ledger: memory.New(memory.Options{})}, &lateTimers{Clock: clock.New()}
+		f, c := taking(t, 5*time.Minute), &lateTimers{Clock: clock.New()}
+		f.clock = c
 		link := faultstore.New(f.ledger, faultstore.Options{})
-		o := workerlease.Options{WorkerType: "report", InstanceID: "a", LeaseInterval: time.Hour, Job: &workerlease.Job{}}
-		w, err := workerlease.NewClient(link, workerlease.ClientOptions{Clock: c}).StartTask(t.Context(), o, func(_ context.Context, l workerlease.Lease) error {
-			if l.Triggered {
-				time.Sleep(5 * time.Minute)
-			}
-			return nil
-		})
-		must(t, err)
+		f.startOn(link, []string{"a"}, nil)
 		time.Sleep(119 * time.Minute)
 		f.trigger(0)
 		time.Sleep(time.Minute)
 		link.Break(faultstore.Down())
 		before := c.timers.Load()
-		stopAll([]*workerlease.WorkerLease{w})
+		f.stop()
 		if n := c.timers.Load() - before; n > 5000 {
 			t.Errorf("a worker that stops has set %d timers while a run went on, want fewer than 5000", n)
 		}

@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/benbjohnson/clock"
+
 	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/memory"
@@ -29,6 +31,7 @@ type ran struct {
 type triggered struct {
 	t      *testing.T
 	ledger *memory.Ledger
+	clock  clock.Clock                            // of the workers; may be nil
 	job    func(ctx context.Context, r ran) error // what a run does; may be nil
 
 	workers []*workerlease.WorkerLease
@@ -60,7 +63,7 @@ func (f *triggered) startOn(l store.Ledger, names []string, change func(n int, o
 		if change != nil {
 			change(i, &o)
 		}
-		w, err := workerlease.NewClient(l, workerlease.ClientOptions{}).StartTask(f.t.Context(), o, func(ctx context.Context, l workerlease.Lease) error {
+		w, err := workerlease.NewClient(l, workerlease.ClientOptions{Clock: f.clock}).StartTask(f.t.Context(), o, func(ctx context.Context, l workerlease.Lease) error {
 			r := ran{name, time.Now(), l.Slot, l.Attempt, l.Triggered}
 			f.mu.Lock()
 			f.runs = append(f.runs, r)

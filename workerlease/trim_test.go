@@ -103,13 +103,9 @@ func TestMondayKnowsOfFriday(t *testing.T) {
 		}}
 		runs(t, ledger.Handle(), o, j.run)
 		at(4*24*time.Hour + 9*time.Hour)
-		all := records(t, ledger)
-		for _, r := range all {
-			if told, ok := r.Outcome(); ok && since(told.SlotStart) == first && told.Error == "disk full" {
-				return
-			}
+		if o := toldOf(t, ledger, first); len(o) != 1 || o[0].Error != "disk full" {
+			t.Errorf("the ledger tells %+v of the slot that failed, and its oldest record is of that from %v", o, since(records(t, ledger)[0].SlotStart))
 		}
-		t.Errorf("of %d records none tells what failed, the oldest is of the slot from %v", len(all), since(all[0].SlotStart))
 	})
 }
 

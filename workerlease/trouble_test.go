@@ -126,8 +126,7 @@ func TestWhoAlwaysFailsLeavesTheSlotsToOthersOfItsPriority(t *testing.T) {
 		for _, p := range []int{0, 5, priority.Lowest} {
 			bubble(t, fmt.Sprint(tie, " ", p), func(t *testing.T) {
 				ledger := memory.New(memory.Options{})
-				o, q := named("a", p), named("b", p)
-				o.LeaseInterval, q.LeaseInterval = time.Minute, time.Minute
+				o, q := slotted("a", p, time.Minute, 0), slotted("b", p, time.Minute, 0)
 				o.TieBreak, q.TieBreak = tie, tie
 				var first, second atomic.Int64
 				runs(t, ledger, o, func(context.Context, workerlease.Lease) error { first.Add(1); return errUnwell })
@@ -177,8 +176,7 @@ func TestWhoIsUnfitWhenItLeadsLeavesTheSlotsToOthers(t *testing.T) {
 		bubble(t, failover.String(), func(t *testing.T) {
 			ledger := memory.New(memory.Options{})
 			var self atomic.Pointer[worker]
-			o := named("favourite", 0)
-			o.FailoverWithin = failover
+			o := parted("favourite", 0, failover)
 			o.Eligible = func(context.Context) error {
 				if a := self.Load(); a != nil && a.IsHolder() {
 					return errUnwell

@@ -85,39 +85,6 @@ func TestATaskThatEndsWhileItLeadsOnIsCalledAgainInTheNextSlot(t *testing.T) {
 	})
 }
 
-func TestAClaimThatIsDoneCannotBeHadAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ledger := memory.New(memory.Options{})
-		o := perSlot("a", 0)
-		o.Job.MaxAttempts, o.Job.MinRetry = 2, 10*time.Millisecond
-		refused := func(why string) {
-			t.Helper()
-			if _, err := attempt(t, ledger.Handle(), o); !errors.Is(err, workerlease.ErrNotClaimed) || !strings.Contains(err.Error(), why) {
-				t.Errorf("TryClaim = %v, want ErrNotClaimed, with %q", err, why)
-			}
-		}
-		tried := func(n int, end func(*workerlease.Claim, context.Context) error) {
-			t.Helper()
-			claim := claimed(t, ledger.Handle(), o)
-			if claim.Lease.Attempt != n {
-				t.Errorf("claimed %+v, want attempt %d", claim.Lease, n)
-			}
-			must(t, end(claim, t.Context()))
-			time.Sleep(20 * time.Millisecond)
-		}
-		at(6 * time.Minute)
-		tried(1, (*workerlease.Claim).Release) // It came to nothing.
-		tried(2, (*workerlease.Claim).Complete)
-		refused("done")
-		at(7 * time.Minute)
-		refused("done") // It is free: nobody has it.
-		at(11 * time.Minute)
-		tried(1, (*workerlease.Claim).Release)
-		tried(2, (*workerlease.Claim).Release)
-		refused("")
-	})
-}
-
 func TestTryClaim(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ledger := memory.New(memory.Options{})
@@ -221,28 +188,6 @@ func TestAClaimDoesNotMakeUpForAMissedSlot(t *testing.T) {
 	if problems := workerlease.OptionErrors(err); len(problems) != 1 || problems[0].Field != "Job.CatchUp" {
 		t.Errorf("TryClaim() = %v, want that Job.CatchUp is refused", err)
 	}
-}
-
-// MinRetry lies between two attempts: whoever wants the slot at once doesn't wait for it.
-func TestAClaimDoesNotWaitForTheNextAttempt(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ledger := memory.New(memory.Options{})
-		o := perSlot("a", 0)
-		o.Job.MinRetry = 20 * time.Second
-		at(6 * time.Minute)
-		must(t, claimed(t, ledger.Handle(), o).Release(t.Context()))
-		begun := time.Now()
-		if _, err := attempt(t, ledger.Handle(), o); !errors.Is(err, workerlease.ErrNotClaimed) || !strings.Contains(err.Error(), "and the next one may not begin before ") {
-			t.Errorf("TryClaim = %v, want ErrNotClaimed, with when it is tried again", err)
-		}
-		if took := time.Since(begun); took > 2*time.Second {
-			t.Errorf("TryClaim took %v, want it to return at once", took)
-		}
-		at(8 * time.Minute)
-		if l := claimed(t, ledger.Handle(), o).Lease; l.Attempt != 2 {
-			t.Errorf("claimed %+v, want attempt 2", l)
-		}
-	})
 }
 
 // A claim that is stopped, or ends early, frees its slot only when the code has returned.

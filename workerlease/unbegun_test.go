@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/memory"
 	"github.com/slotlease/slotlease/testutil/faultstore"
 	"github.com/slotlease/slotlease/workerlease"
 	"github.com/slotlease/slotlease/workerlease/event"
@@ -15,26 +16,35 @@ import (
 	"github.com/slotlease/slotlease/workerlease/verify"
 )
 
+// until is when a store answers again that stands still at a claim.
+const until = 65 * time.Second
+
+func answeredLate(now time.Duration) faultstore.Fault { return faultstore.Fault{After: until - now} }
+
+// standsStill is a connection to a store that stands still from the first append on.
+func standsStill(t *testing.T, inner *memory.Ledger, stall func(now time.Duration) faultstore.Fault) *faultstore.Ledger {
+	stalled := false
+	return struck(t, inner.Handle(), func(c faultstore.Call) faultstore.Fault {
+		now := since(c.At)
+		if stalled = stalled || c.Op == faultstore.OpAppend; stalled && now < until {
+			return stall(now)
+		}
+		return faultstore.Fault{}
+	})
+}
+
 // A store stands still at a claim: it is stored, and its worker hears of that when its part of the slot is over. Nothing has run. So
 // it is no attempt, whether the store answers late or not at all. Once it used up the only one, and its worker had died. Others
 // that look before it can say so may still take it for dead; then nothing remains of that but their word.
 func TestAClaimThatIsHeardOfTooLateIsNoAttempt(t *testing.T) {
-	const until = 65 * time.Second
 	for name, stall := range map[string]func(now time.Duration) faultstore.Fault{
-		"answered late":  func(now time.Duration) faultstore.Fault { return faultstore.Fault{After: until - now} },
+		"answered late":  answeredLate,
 		"never answered": func(time.Duration) faultstore.Fault { return faultstore.BlackHole(faultstore.Applied) },
 	} {
 		for _, workers := range []int{1, 3} {
 			bubble(t, fmt.Sprintf("%s, of %d", name, workers), func(t *testing.T) {
-				inner, _ := cut(t)
-				stalled := false
-				link := struck(t, inner.Handle(), func(c faultstore.Call) faultstore.Fault {
-					now := since(c.At)
-					if stalled = stalled || c.Op == faultstore.OpAppend; stalled && now < until {
-						return stall(now)
-					}
-					return faultstore.Fault{}
-				})
+				inner := memory.New(memory.Options{})
+				link := standsStill(t, inner, stall)
 				var runs []int
 				task := func(_ context.Context, l workerlease.Lease) error { runs = append(runs, l.Attempt); return nil }
 				var all []*worker
@@ -78,15 +88,7 @@ func TestAClaimThatIsHeardOfTooLateIsNoAttempt(t *testing.T) {
 // So it is with a leader, which has the rest of the slot.
 func TestALeaderWhoseClaimIsHeardOfTooLateMissesNothing(t *testing.T) {
 	bubble(t, "", func(t *testing.T) {
-		inner, _ := cut(t)
-		stalled := false
-		link := struck(t, inner.Handle(), func(c faultstore.Call) faultstore.Fault {
-			now := since(c.At)
-			if stalled = stalled || c.Op == faultstore.OpAppend; stalled && now < 65*time.Second {
-				return faultstore.Fault{After: 65*time.Second - now}
-			}
-			return faultstore.Fault{}
-		})
+		link := standsStill(t, memory.New(memory.Options{}), answeredLate)
 		o := slotted("a", 0, time.Minute, 5*time.Second)
 		o.Continuous = true
 		w := start(t, setup{ledger: link, Options: o})

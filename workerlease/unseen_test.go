@@ -1,6 +1,7 @@
 package workerlease_test
 
 import (
+	"cmp"
 	"context"
 	"testing"
 	"time"
@@ -97,39 +98,34 @@ func TestASlotThatMayBeRunLateIsMissedOnceItIsNot(t *testing.T) {
 
 // The night is too long ago to be run late, or was never done: who comes says at once that it is missed.
 func TestANightThatIsNotRunLateIsMissedAtOnce(t *testing.T) {
-	for name, within := range map[string]time.Duration{"too long ago": 6 * time.Hour, "to be run": 0} {
+	for name, c := range map[string]struct {
+		within time.Duration
+		before error // of the night before, which is then given up
+		missed []time.Duration
+	}{
+		"too long ago": {6 * time.Hour, nil, []time.Duration{night}},
+		"to be run":    {0, nil, nil},
+		"never done":   {0, errWork, []time.Duration{night}},
+	} {
 		bubble(t, name, func(t *testing.T) {
 			ledger := memory.New(memory.Options{})
-			j := &job{do: heeds(time.Minute)}
+			task := func(ctx context.Context, l workerlease.Lease) error { return cmp.Or(c.before, waits(ctx, time.Minute)) }
 			o := nightly("first")
-			o.Job.CatchUp, o.Job.CatchUpWithin = workerlease.CatchUpNewest, within
-			first := start(t, setup{asGiven: true, ledger: ledger.Handle(), Options: o, task: j.run})
+			o.Job.CatchUp, o.Job.CatchUpWithin, o.Job.MaxAttempts = workerlease.CatchUpNewest, c.within, 1
+			first := start(t, setup{asGiven: true, ledger: ledger.Handle(), Options: o, task: task})
 			at(3 * time.Hour)
 			first.stop(t)
 			at(night + 12*time.Hour)
 			o.InstanceID = "fresh"
-			fresh := start(t, setup{asGiven: true, ledger: ledger.Handle(), Options: o, task: j.run})
+			fresh := start(t, setup{asGiven: true, ledger: ledger.Handle(), Options: o, task: task})
 			at(night + 12*time.Hour + time.Minute)
-			if n := len(observed[event.Missed](fresh)); n != map[bool]int{true: 1}[within > 0] {
-				t.Errorf("missed %d times, with the night to be run late within %v", n, within)
+			var missed []time.Duration
+			for _, e := range observed[event.Missed](fresh) {
+				missed = append(missed, since(e.Slot.Start))
 			}
+			equal(t, "missed", missed, c.missed...)
 		})
 	}
-	bubble(t, "never done", func(t *testing.T) {
-		ledger := memory.New(memory.Options{})
-		j := &job{do: func(context.Context, workerlease.Lease, int) error { return errWork }}
-		o := nightly("first")
-		o.Job.CatchUp, o.Job.MaxAttempts = workerlease.CatchUpNewest, 1
-		first := start(t, setup{asGiven: true, ledger: ledger.Handle(), Options: o, task: j.run})
-		at(3 * time.Hour)
-		first.stop(t)
-		at(night + 12*time.Hour)
-		fresh := start(t, setup{asGiven: true, ledger: ledger.Handle(), Options: o, task: j.run})
-		at(night + 12*time.Hour + time.Minute)
-		if missed := observed[event.Missed](fresh); len(missed) != 1 || since(missed[0].Slot.Start) != night {
-			t.Errorf("missed %+v, want the night", missed)
-		}
-	})
 }
 
 // Who waits for a boundary knows as much as all others meanwhile: whether the night is done, or missed.

@@ -61,13 +61,9 @@ func boot(t *testing.T, script string) string {
 	}
 	dir := t.TempDir()
 	for _, name := range []string{"mnt", "share", "cgroups"} {
-		if err := os.Mkdir(filepath.Join(dir, name), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Mkdir(filepath.Join(dir, name), 0o755))
 	}
-	if err := os.Link(leasectl(t), filepath.Join(dir, "share/leasectl")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Link(leasectl(t), filepath.Join(dir, "share/leasectl")))
 	for _, name := range units {
 		write(t, filepath.Join(dir, "share", name), read(t, filepath.Join("systemd", name)))
 	}

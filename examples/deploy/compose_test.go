@@ -24,13 +24,9 @@ import (
 func composed(t *testing.T) *types.Project {
 	t.Helper()
 	options, err := cli.NewProjectOptions([]string{"compose/compose.yaml"}, cli.WithProfiles([]string{"*"}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	project, err := options.LoadProject(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return project
 }
 
@@ -72,12 +68,8 @@ func TestComposedWorkersRunEachJobOnce(t *testing.T) {
 		cmd := exec.CommandContext(ctx, leasectl(t), args...)
 		cmd.Env = env
 		out, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, cmd.Start())
 		workers[name] = cmd
 		running.Go(func() {
 			ticks.follow(out)

@@ -32,9 +32,7 @@ func documents(t *testing.T, text string) (all [][]byte) {
 		if errors.Is(err, io.EOF) {
 			return all
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if part = bytes.TrimSpace(part[:n]); len(part) > 0 {
 			all = append(all, part)
 		}
@@ -214,12 +212,8 @@ func TestTheChartKnowsTheKeysOfJobs(t *testing.T) {
 	var chart struct {
 		Definitions struct{ Key struct{ Enum []string } }
 	}
-	if err := yaml.Unmarshal([]byte(read(t, "../../docs/jobs.schema.json")), &docs); err != nil {
-		t.Fatal(err)
-	}
-	if err := yaml.Unmarshal([]byte(read(t, "chart/values.schema.json")), &chart); err != nil {
-		t.Fatal(err)
-	}
+	must(t, yaml.Unmarshal([]byte(read(t, "../../docs/jobs.schema.json")), &docs))
+	must(t, yaml.Unmarshal([]byte(read(t, "chart/values.schema.json")), &chart))
 	got, want := slices.Sorted(slices.Values(chart.Definitions.Key.Enum)), slices.Sorted(maps.Keys(docs.Properties.Jobs.Items.Properties))
 	if !slices.Equal(got, want) || len(want) == 0 {
 		t.Errorf("the schema of the chart has the keys\n%q, and that of jobs.yaml\n%q", got, want)

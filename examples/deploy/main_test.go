@@ -49,9 +49,7 @@ func program(t *testing.T, name, folder, pkg string) string {
 		}
 		programs.built[name] = err
 	}
-	if err := programs.built[name]; err != nil {
-		t.Fatal(err)
-	}
+	must(t, programs.built[name])
 	return path
 }
 
@@ -111,13 +109,9 @@ func expectReady(t *testing.T, l line) {
 	cmd := exec.Command(leasectl(t), l.here(t, ledger)...)
 	cmd.Env = append(os.Environ(), append(l.env, "LEASECTL_STORE="+ledger)...)
 	out, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	cmd.Stdout = cmd.Stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cmd.Start())
 	deadline := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
 	defer deadline.Stop()
 	var log strings.Builder
@@ -148,17 +142,13 @@ func files(t *testing.T, pattern string) []string {
 func read(t *testing.T, path string) string {
 	t.Helper()
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return string(text)
 }
 
 func write(t *testing.T, path, text string) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte(text), 0o600))
 }
 
 // after is the word behind an option of a line.
@@ -169,4 +159,12 @@ func after(t *testing.T, args []string, option string) string {
 		t.Fatalf("%q has no %s", args, option)
 	}
 	return args[i+1]
+}
+
+// must ends the test if something went wrong. It is for the test's own goroutine.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

@@ -67,9 +67,7 @@ func TestTheNomadJobRuns(t *testing.T) {
 	// Nomad leaves the variables of its own runtime as they stand.
 	text := strings.NewReplacer("${NOMAD_", "$${NOMAD_", "${node.", "$${node.").Replace(read(t, "nomad/poller.nomad.hcl"))
 	var j nomadJob
-	if err := hclsimple.Decode("poller.nomad.hcl", []byte(text), nil, &j); err != nil {
-		t.Fatal(err)
-	}
+	must(t, hclsimple.Decode("poller.nomad.hcl", []byte(text), nil, &j))
 	task := j.Job.Group.Task
 	if task.Config.Command != "/usr/bin/leasectl" || !strings.HasSuffix(after(t, task.Config.Args, "--store-file"), strings.TrimPrefix(task.Template.Destination, "secrets")) {
 		t.Errorf("the task is %+v", task)

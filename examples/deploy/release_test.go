@@ -24,9 +24,7 @@ func TestTheImageThatIsNamedIsReleased(t *testing.T) {
 			}
 		}
 	}
-	if err := yaml.Unmarshal([]byte(read(t, "../../.github/workflows/release.yml")), &workflow); err != nil {
-		t.Fatal(err)
-	}
+	must(t, yaml.Unmarshal([]byte(read(t, "../../.github/workflows/release.yml")), &workflow))
 	tags := func(version string) (pushed []string) {
 		for _, step := range workflow.Jobs.Release.Steps {
 			if step.ID == "image" {

@@ -32,9 +32,7 @@ func onClusters(t *testing.T, test func(*testing.T, cluster)) {
 		t.Run(name, func(t *testing.T) {
 			c := cluster{config: kubepeer.Start(t, flags...).Kubeconfig()}
 			config, err := clientcmd.BuildConfigFromFlags("", c.config)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			c.url = config.Host
 			if c.web, err = rest.HTTPClientFor(config); err != nil {
 				t.Fatal(err)
@@ -62,14 +60,10 @@ func (c cluster) namespace(t *testing.T, name string) {
 func (c cluster) create(t *testing.T, path, object string) {
 	t.Helper()
 	reply, err := c.web.Post(c.url+path+"?fieldValidation=Strict", "application/yaml", strings.NewReader(object))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer reply.Body.Close()
 	text, err := io.ReadAll(reply.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if warned := reply.Header.Values("Warning"); reply.StatusCode != http.StatusCreated || len(warned) > 0 {
 		t.Errorf("%s: the API server answers %d, and warns %q: %s\n%s", path, reply.StatusCode, warned, text, object)
 	}
@@ -88,9 +82,7 @@ func (c cluster) expectCreated(t *testing.T, namespace, text string) {
 		pod := &corev1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}, ObjectMeta: template.ObjectMeta, Spec: template.Spec}
 		pod.GenerateName = "pod-"
 		written, err := json.Marshal(pod)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		c.create(t, place(t, pod, namespace), string(written))
 	}
 }
@@ -99,9 +91,7 @@ func (c cluster) expectCreated(t *testing.T, namespace, text string) {
 func place(t *testing.T, o runtime.Object, namespace string) string {
 	t.Helper()
 	m, err := meta.Accessor(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if m.GetNamespace() != "" {
 		namespace = m.GetNamespace()
 	}
@@ -166,9 +156,7 @@ func (c cluster) count(t *testing.T) (n int) {
 		"/apis/rbac.authorization.k8s.io/v1/roles", "/apis/rbac.authorization.k8s.io/v1/rolebindings",
 	} {
 		reply, err := c.web.Get(c.url + path + "?labelSelector=app.kubernetes.io/instance=nightly")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var list struct{ Items []any }
 		var text bytes.Buffer
 		_, err = text.ReadFrom(reply.Body)

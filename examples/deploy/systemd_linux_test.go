@@ -65,9 +65,7 @@ func TestUnitsStartWhatTellsSystemdThatItIsReady(t *testing.T) {
 			l := started(t, name)
 			socket := filepath.Join(t.TempDir(), "notify")
 			c, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: socket, Net: "unixgram"})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer c.Close()
 			l.env = []string{"NOTIFY_SOCKET=" + socket, "WATCHDOG_USEC=30000000"}
 			var told []string

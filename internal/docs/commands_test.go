@@ -51,9 +51,7 @@ func TestCommandsDoWhatIsShown(t *testing.T) {
 			s := &session{dir: t.TempDir(), bin: bin}
 			for _, b := range p.blocks() {
 				if _, file, named := strings.Cut(b.lang, " "); named {
-					if err := os.WriteFile(filepath.Join(s.dir, file), []byte(b.text), 0o600); err != nil {
-						t.Fatal(err)
-					}
+					must(t, os.WriteFile(filepath.Join(s.dir, file), []byte(b.text), 0o600))
 				}
 				if b.lang != "sh" && b.lang != "console" {
 					continue
@@ -72,9 +70,7 @@ func TestCommandsDoWhatIsShown(t *testing.T) {
 func build(t *testing.T) string {
 	t.Helper()
 	dir, err := built()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return dir
 }
 
@@ -252,9 +248,7 @@ func (s *session) run(t *testing.T, text string, shown []string) {
 func (s *session) try(t *testing.T, text string, shown []string) (wrong string) {
 	t.Helper()
 	for _, script := range regexp.MustCompile(`\./\w+\.sh`).FindAllString(text, -1) {
-		if err := os.WriteFile(filepath.Join(s.dir, script), []byte("#!/bin/sh\n"), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(s.dir, script), []byte("#!/bin/sh\n"), 0o700))
 	}
 	forever := regexp.MustCompile(`leasectl (run|cron [^-])|--watch`).MatchString(text) && !strings.Contains(text, " --once ")
 	if forever && len(shown) == 0 {
@@ -271,9 +265,7 @@ func (s *session) try(t *testing.T, text string, shown []string) (wrong string) 
 	cmd.Env = append(os.Environ(), "PATH="+s.bin+string(filepath.ListSeparator)+os.Getenv("PATH"))
 	out, in := io.Pipe()
 	cmd.Stdout, cmd.Stderr = in, in
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cmd.Start())
 	ended := make(chan error, 1)
 	go func() {
 		err := cmd.Wait()

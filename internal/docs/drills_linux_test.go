@@ -68,9 +68,7 @@ func TestRightsOfProductionAreThoseThatAreNeeded(t *testing.T) {
 	c := exec.CommandContext(t.Context(), filepath.Join(build(t), "leasectl"), "init", "--print")
 	c.Env = append(os.Environ(), "LEASECTL_STORE="+postgrespeer.Database(t))
 	out, err := c.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var want, got []string
 	for line := range strings.Lines(string(out)) {
 		if strings.HasPrefix(line, "GRANT ") {

@@ -65,9 +65,7 @@ func exportInvoices(_ context.Context, token int64) error {
 		t.Run(name, func(t *testing.T) {
 			at := uri(t)
 			file := filepath.Join(t.TempDir(), "main.go")
-			if err := os.WriteFile(file, []byte(strings.ReplaceAll(program, "postgres", name)), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(file, []byte(strings.ReplaceAll(program, "postgres", name)), 0o600))
 			for range 2 { // Init may be repeated.
 				c := exec.CommandContext(t.Context(), "go", "run", file)
 				c.Env = append(os.Environ(), "DATABASE_URL="+at)
@@ -82,9 +80,7 @@ func exportInvoices(_ context.Context, token int64) error {
 // The program without its Init.
 func TestAProgramOnADatabaseWithoutTablesIsToldWhatToDo(t *testing.T) {
 	ledger, err := postgres.Open(t.Context(), postgres.Options{URI: postgrespeer.Database(t)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer ledger.Close(context.WithoutCancel(t.Context()))
 	err = workerlease.Run(suites.Deadline(t), ledger, workerlease.Options{WorkerType: "invoice-export"}, func(context.Context, workerlease.Lease) error { return nil })
 	if !errors.Is(err, store.ErrMissing) || !strings.HasSuffix(err.Error(), "call the ledger's Init, which is safe to repeat, or run leasectl init") {

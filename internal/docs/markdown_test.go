@@ -35,9 +35,7 @@ func pages(t *testing.T) []page {
 func read(t *testing.T, path string) page {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root, path))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return page{path, string(text)}
 }
 
@@ -101,4 +99,12 @@ func (p page) table(t *testing.T, header string) [][]string {
 		t.Fatalf("%s: the table %q is empty", p.path, header)
 	}
 	return rows
+}
+
+// must ends the test if something went wrong. It is for the test's own goroutine.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

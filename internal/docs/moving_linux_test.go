@@ -25,9 +25,7 @@ func movedJobs(t *testing.T, dir string, every time.Duration, command string) st
 				t.Fatalf("the jobs of docs/coming-from.md are not those that are known here:\n%s", text)
 			}
 			path := filepath.Join(dir, "jobs.yaml")
-			if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(path, []byte(text), 0o600))
 			return path
 		}
 	}
@@ -47,9 +45,7 @@ func TestTheRunJustBeforeAMoveIsNotMadeAgain(t *testing.T) {
 	c.Env = append(os.Environ(), "LEASECTL_STORE=sqlite:"+filepath.Join(dir, "leases.db"))
 	slot := time.Now().Truncate(period).Add(period)
 	time.Sleep(time.Until(slot))
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Start())
 	time.Sleep(time.Until(slot.Add(period * 3 / 2)))
 	_ = c.Process.Signal(syscall.SIGTERM)
 	_ = c.Wait()
@@ -99,9 +95,7 @@ func TestCrontabAndJobsSideBySide(t *testing.T) {
 	time.Sleep(time.Until(at(1.5)))
 	for _, machine := range []string{"new-a", "new-b"} {
 		c := leasectl("cron", "--instance-id", machine, jobs)
-		if err := c.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, c.Start())
 		defer func() {
 			_ = c.Process.Signal(syscall.SIGTERM)
 			_ = c.Wait()
@@ -110,9 +104,7 @@ func TestCrontabAndJobsSideBySide(t *testing.T) {
 	running.Wait()
 	time.Sleep(time.Until(at(8.5)))
 	all, err := os.ReadFile(ran)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	runs := string(all)
 	for n := range 9 {
 		if slot := at(float64(n)).UTC().Format("2006-01-02T15:04:05.000Z"); strings.Count(runs, slot) != 1 {

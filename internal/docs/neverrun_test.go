@@ -97,9 +97,7 @@ func TestWhatIsNeverRunSaysSo(t *testing.T) {
 	was, after, ok := strings.Cut(rest, end)
 	want := "| Nothing here runs | Nearest to it that runs | Job on GitHub ¹ |\n|---|---|---|\n" + strings.Join(rows, "")
 	if ok && was != want && *update {
-		if err := os.WriteFile(filepath.Join(root, p.path), []byte(before+begin+want+end+after), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(root, p.path), []byte(before+begin+want+end+after), 0o600))
 	} else if was != want {
 		t.Errorf("%s has another list than\n%s\nwrite it with: go test ./internal/docs -run NeverRun -update", p.path, want)
 	}
@@ -238,9 +236,7 @@ func testsOf(t *testing.T, store string) map[string]string {
 	all := map[string]string{}
 	for _, pattern := range []string{"store/" + store + "/*_test.go", "store/" + store + "/*/*_test.go", "cmd/leasectl/app/*_test.go"} {
 		files, err := fs.Glob(os.DirFS(root), pattern)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, file := range files {
 			if text := read(t, file).text; !strings.HasPrefix(pattern, "cmd") || strings.Contains(text, cmp.Or(map[string]string{"kubernetes": "k8s", "mongo": "mongodb"}[store], store)+":") {
 				all[file] = text
@@ -274,9 +270,7 @@ func deployed(t *testing.T) (files []string) {
 			}
 			return err
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
 	return files
 }

@@ -69,9 +69,7 @@ func source(t *testing.T, tests bool, dirs ...string) string {
 			code.Write(source)
 			return err
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
 	return code.String()
 }
@@ -83,9 +81,7 @@ func helpOf(t *testing.T, topic string) string {
 		t.Skip("builds leasectl")
 	}
 	help, err := exec.CommandContext(t.Context(), filepath.Join(build(t), "leasectl"), "help", topic).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return string(help)
 }
 

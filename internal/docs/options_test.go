@@ -82,9 +82,7 @@ func TestFlagsOfRunAreListed(t *testing.T) {
 // The defaults that docs/options.md states are those of slots of 5 min.
 func TestDefaultsAreAsListed(t *testing.T) {
 	timing, err := workerlease.Options{WorkerType: "t"}.Timing()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	o := timing.Options
 	slot := o.Schedule.Next(time.Time{}.AddDate(2000, 0, 0))
 	minute := func(d time.Duration) string { return fmt.Sprintf("%g min", d.Minutes()) }

@@ -64,9 +64,7 @@ func sourceOf(t *testing.T, folder string) string {
 	var all strings.Builder
 	for _, name := range names {
 		b, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		all.Write(b)
 	}
 	return all.String()

@@ -145,26 +145,18 @@ func wanted(t *testing.T) string {
 func goWith(t *testing.T, files map[string]string, args ...string) (string, error) {
 	t.Helper()
 	here, err := filepath.Abs(".")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	temp := t.TempDir()
 	overlay := struct{ Replace map[string]string }{map[string]string{}}
 	for name, text := range files {
 		path := filepath.Join(temp, strings.ReplaceAll(name, "/", "_"))
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, []byte(text), 0o600))
 		overlay.Replace[filepath.Join(here, filepath.FromSlash(name))] = path
 	}
 	data, err := json.Marshal(overlay)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	path := filepath.Join(temp, "overlay.json")
-	if err := os.WriteFile(path, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, data, 0o600))
 	cmd := exec.CommandContext(t.Context(), "go", append([]string{args[0], "-overlay", path}, args[1:]...)...)
 	cmd.Dir = root
 	out, err := cmd.CombinedOutput()

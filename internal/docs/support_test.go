@@ -28,9 +28,7 @@ type workflow struct {
 // The versions of servers that docs/upgrading.md says GitHub's workflows run are those of the workflows.
 func TestVersionsThatAreSaidToRunAreThoseOfTheWorkflows(t *testing.T) {
 	var ci workflow
-	if err := yaml.Unmarshal([]byte(read(t, ".github/workflows/ci.yml").text), &ci); err != nil {
-		t.Fatal(err)
-	}
+	must(t, yaml.Unmarshal([]byte(read(t, ".github/workflows/ci.yml").text), &ci))
 	want := map[string][]string{}
 	for _, job := range []string{"servers", "named"} {
 		for _, m := range ci.Jobs[job].Strategy.Matrix.Include {
@@ -55,13 +53,9 @@ func TestVersionsThatAreSaidToRunAreThoseOfTheWorkflows(t *testing.T) {
 // Each step of make prove is run by one job each night, and what fails there becomes one issue.
 func TestEachStepOfTheProofRunsAtNight(t *testing.T) {
 	var night workflow
-	if err := yaml.Unmarshal([]byte(read(t, ".github/workflows/prove.yml").text), &night); err != nil {
-		t.Fatal(err)
-	}
+	must(t, yaml.Unmarshal([]byte(read(t, ".github/workflows/prove.yml").text), &night))
 	steps, err := exec.Command("bash", filepath.Join(root, ".ci/prove"), "--list").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for step := range strings.Lines(string(steps)) {
 		var jobs []string
 		for _, m := range night.Jobs["prove"].Strategy.Matrix.Include {
@@ -79,9 +73,7 @@ func TestAFailureIsFiledOnce(t *testing.T) {
 	noted, bin := t.TempDir(), t.TempDir()
 	for name, text := range map[string]string{filepath.Join(noted, "0123456789"): "make prove: store/redis: --- FAIL: TestA\nRepeat with", filepath.Join(bin, "gh"): "#!/bin/sh\n" +
 		`echo "$*" >> "$0.log"; [ "$2" != create ] || echo 7 > "$0.open"; [ "$2" != list ] || cat "$0.open" 2>/dev/null || :` + "\n"} {
-		if err := os.WriteFile(name, []byte(text), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(name, []byte(text), 0o700))
 	}
 	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
 	for range 2 {
@@ -90,9 +82,7 @@ func TestAFailureIsFiledOnce(t *testing.T) {
 		}
 	}
 	log, err := os.ReadFile(filepath.Join(bin, "gh.log"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	const list = "issue list --state open --search 0123456789 in:title --json number --jq .[0].number // empty\n"
 	if want := list + "issue create --title make prove: store/redis: --- FAIL: TestA [0123456789] --body Repeat with\n" + list + "issue comment 7 --body Repeat with\n"; string(log) != want {
 		t.Errorf("gh was asked\n%s\nwant\n%s", log, want)

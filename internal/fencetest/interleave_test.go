@@ -30,14 +30,10 @@ func (p *peer) write(ctx context.Context, tx *sql.Tx, token int64) error {
 func (p *peer) begin(t *testing.T, level sql.IsolationLevel) *sql.Tx {
 	t.Helper()
 	tx, err := p.BeginTx(t.Context(), &sql.TxOptions{Isolation: level})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = tx.Rollback() })
 	var n int
-	if err := tx.QueryRowContext(t.Context(), "SELECT count(*) FROM bystander").Scan(&n); err != nil {
-		t.Fatal(err)
-	}
+	must(t, tx.QueryRowContext(t.Context(), "SELECT count(*) FROM bystander").Scan(&n))
 	return tx
 }
 
@@ -108,9 +104,7 @@ func (p *peer) strict(level sql.IsolationLevel) bool {
 func TestAStaleWriterComesAfterTheNewer(t *testing.T) {
 	cases(t, func(t *testing.T, p *peer, level sql.IsolationLevel) {
 		stale, newer := p.begin(t, level), p.begin(t, level)
-		if err := errors.Join(p.write(t.Context(), newer, 3), newer.Commit()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(p.write(t.Context(), newer, 3), newer.Commit()))
 		err := p.write(t.Context(), stale, 2)
 		if beginAnew(err) != p.strict(level) {
 			t.Errorf("the first try: %v", err)
@@ -125,23 +119,17 @@ func TestAStaleWriterComesAfterTheNewer(t *testing.T) {
 func (p *peer) overtake(t *testing.T, level sql.IsolationLevel, opened, waiting int64, end func(*sql.Tx) error) error {
 	t.Helper()
 	first, second := p.begin(t, level), p.begin(t, level)
-	if err := p.write(t.Context(), first, opened); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.write(t.Context(), first, opened))
 	result := make(chan error, 1)
 	go func() { result <- p.write(t.Context(), second, waiting) }()
 	p.awaitWaiter(t)
-	if err := end(first); err != nil {
-		t.Fatal(err)
-	}
+	must(t, end(first))
 	return p.finish(t, second, level, waiting, <-result)
 }
 
 func TestANewerWriterWaitsForTheOlder(t *testing.T) {
 	cases(t, func(t *testing.T, p *peer, level sql.IsolationLevel) {
-		if err := p.overtake(t, level, 2, 3, (*sql.Tx).Commit); err != nil {
-			t.Fatal(err)
-		}
+		must(t, p.overtake(t, level, 2, 3, (*sql.Tx).Commit))
 		p.wrote(t, name, 2, 3)
 	})
 }
@@ -155,9 +143,7 @@ func TestAStaleWriterWaitsForTheNewer(t *testing.T) {
 
 func TestARollbackLeavesTheOldToken(t *testing.T) {
 	cases(t, func(t *testing.T, p *peer, level sql.IsolationLevel) {
-		if err := p.overtake(t, level, 3, 2, (*sql.Tx).Rollback); err != nil {
-			t.Fatal(err)
-		}
+		must(t, p.overtake(t, level, 3, 2, (*sql.Tx).Rollback))
 		p.wrote(t, name, 2)
 		if n, err := sqlfence.NewStore(p.DB, p.dialect).Raise(t.Context(), name, 1); n != 2 || err != nil {
 			t.Errorf("the fence has %d, %v", n, err)
@@ -175,9 +161,7 @@ func TestAFenceOutlivesTheRowsItProtects(t *testing.T) {
 			})
 		}
 		const write = "INSERT INTO writes (name, token) VALUES ('a', 0)"
-		if err := errors.Join(do(1, write), do(2, "DELETE FROM writes")); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(do(1, write), do(2, "DELETE FROM writes")))
 		isStale(t, do(1, write), 1, 2)
 		p.wrote(t, name)
 	})

@@ -62,9 +62,7 @@ func openSQLite(t *testing.T) *peer {
 func open(t *testing.T, p *peer, id string) *peer {
 	t.Helper()
 	db, err := sql.Open(p.driver, p.dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	p.DB = db
 	t.Cleanup(func() { _ = db.Close() })
 	for _, s := range []string{
@@ -97,20 +95,14 @@ func (p *peer) wrote(t *testing.T, name string, want ...int64) {
 func (p *peer) tokens(t *testing.T, table, name, order string) (found []int64) {
 	t.Helper()
 	rows, err := p.QueryContext(t.Context(), fmt.Sprintf("SELECT token FROM %s WHERE name = '%s' ORDER BY %s", table, name, order))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = rows.Close() }()
 	for rows.Next() {
 		var token int64
-		if err := rows.Scan(&token); err != nil {
-			t.Fatal(err)
-		}
+		must(t, rows.Scan(&token))
 		found = append(found, token)
 	}
-	if err := rows.Err(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, rows.Err())
 	return found
 }
 
@@ -122,9 +114,7 @@ func (p *peer) awaitWaiter(t *testing.T) {
 	for began := time.Now(); time.Since(began) < 30*time.Second; {
 		time.Sleep(150 * time.Millisecond)
 		var n int
-		if err := p.QueryRowContext(t.Context(), p.waiting).Scan(&n); err != nil {
-			t.Fatal(err)
-		}
+		must(t, p.QueryRowContext(t.Context(), p.waiting).Scan(&n))
 		if n > 0 {
 			return
 		}
@@ -138,4 +128,12 @@ func beginAnew(err error) bool {
 	var state interface{ SQLState() string }
 	var my *mysql.MySQLError
 	return errors.As(err, &state) && state.SQLState() == "40001" || errors.As(err, &my) && my.Number == 1213
+}
+
+// must ends the test if something went wrong. It is for the test's own goroutine.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

@@ -108,20 +108,14 @@ func TestTimesOfACounterAndOfHistoryFilesDontMix(t *testing.T) {
 	j := linear.NewHistoryFile(&text, func() int64 { now++; return now })
 	h := linear.NewHistory()
 	for _, l := range []store.Ledger{j.Client("a", memory.New(memory.Options{})), h.Client("b", memory.New(memory.Options{}))} {
-		if err := l.Append(t.Context(), storetest.Grant("job", 1)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, l.Append(t.Context(), storetest.Grant("job", 1)))
 	}
-	if err := h.Load(strings.NewReader(text.String())); err != nil {
-		t.Fatal(err)
-	}
+	must(t, h.Load(strings.NewReader(text.String())))
 	if _, err := h.Check(0); err == nil || errors.Is(err, linear.ErrIllegal) {
 		t.Errorf("Check() = %v, want it to say that the times can't be compared", err)
 	}
 	other := linear.NewHistory()
-	if err := other.Load(strings.NewReader(text.String())); err != nil {
-		t.Fatal(err)
-	}
+	must(t, other.Load(strings.NewReader(text.String())))
 	if result, err := other.Check(0); err != nil || result.Operations != 1 {
 		t.Errorf("Check() of the history file alone = %+v, %v, want 1 operation, nil", result, err)
 	}

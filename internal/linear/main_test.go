@@ -58,9 +58,7 @@ func TestMain(m *testing.M) {
 func share(t *testing.T, tenths int) int {
 	t.Helper()
 	all, err := workload.Operations(standardOps)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if shortened() {
 		all /= 10
 	}
@@ -175,6 +173,14 @@ func (y *tally) report() error {
 	figure("illegal histories", sum.Illegal)
 	figure("undecided histories", sum.Undecided)
 	return figures.Save(proof)
+}
+
+// must ends the test if something went wrong. It is for the test's own goroutine.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 func TestARunThatChecksFewerThanIsClaimedFails(t *testing.T) {

@@ -24,9 +24,7 @@ func TestMongoIsLinearizableWhileThePeerIsKilledAndPaused(t *testing.T) {
 	var connections []*driver.Client
 	for range clients {
 		c, err := driver.Connect(options.Client().ApplyURI(peer.URI()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		connections = append(connections, c)
 		defer func() { _ = c.Disconnect(t.Context()) }()
 	}
@@ -41,14 +39,10 @@ func TestMongoIsLinearizableWhileThePeerIsKilledAndPaused(t *testing.T) {
 		if err == nil {
 			err = first.Init(t.Context())
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		workload.Compete(t.Context(), p, clients, func(name string, n int) *workload.Client {
 			l, err := mongo.Open(t.Context(), mongo.Options{Client: connections[n], Database: "linear", Collection: p.WorkerType})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			patience := 5 * time.Second
 			if disturbed && name != workload.Last {
 				patience = 200 * time.Millisecond

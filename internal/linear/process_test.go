@@ -97,22 +97,16 @@ type process struct {
 func start(t *testing.T, k task) *process {
 	t.Helper()
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	text, err := json.Marshal(k)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	p := &process{cmd: exec.CommandContext(t.Context(), self), pending: map[int]bool{}}
 	p.cmd.Env = append(os.Environ(), childVar+"="+string(text))
 	p.cmd.Stderr = &p.errors
 	if p.out, err = p.cmd.StdoutPipe(); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.cmd.Start())
 	return p
 }
 
@@ -154,13 +148,9 @@ func TestSQLiteIsLinearizableWhileProcessesAreKilled(t *testing.T) {
 	rounds := max(share(t, 2)/perRound, 12) // enough for some to be killed in an append
 	path := filepath.Join(t.TempDir(), "ledger.db")
 	l, err := sqlite.Open(t.Context(), sqlite.Options{Path: path})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = l.Close(t.Context()) }()
-	if err := l.Init(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.Init(t.Context()))
 
 	var mu sync.Mutex
 	var files []*bytes.Buffer
@@ -222,9 +212,7 @@ func TestSQLiteIsLinearizableWhileProcessesAreKilled(t *testing.T) {
 	}
 	h := linear.NewHistory()
 	for _, file := range append(files, &own) {
-		if err := h.Load(file); err != nil {
-			t.Fatal(err)
-		}
+		must(t, h.Load(file))
 	}
 	result := check(t, h)
 	t.Logf("%d rounds; %d processes were killed, %d of them in an append", rounds, killed, inside)

@@ -70,15 +70,11 @@ func TestStoresAreLinearizableWhileTheirServersAreKilled(t *testing.T) {
 			var ledgers []store.Ledger
 			for range clients {
 				l, err := store.Open(t.Context(), uri, store.OpenOptions{Getenv: func(name string) string { return c.keys[name] }})
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				defer func() { _ = l.Close(t.Context()) }()
 				ledgers = append(ledgers, l)
 			}
-			if err := ledgers[0].Init(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must(t, ledgers[0].Init(t.Context()))
 			first, least := 0, 3
 			if shortened() {
 				first, least = 2, 1
@@ -113,9 +109,7 @@ func TestAServerThatForgetsIsFoundIllegal(t *testing.T) {
 	var ledgers []store.Ledger
 	for range clients {
 		l, err := store.Open(t.Context(), server.URI()+"?unsafeNoPersistence=true", store.OpenOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer func() { _ = l.Close(t.Context()) }()
 		ledgers = append(ledgers, l)
 	}

@@ -80,18 +80,14 @@ func sameNames(t *testing.T, s *server, a, b string) {
 func dashboardAnswers(t *testing.T, s *server) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "grafana-dashboard.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var d struct {
 		Panels []struct {
 			Title   string
 			Targets []struct{ Expr string }
 		}
 	}
-	if err := json.Unmarshal(text, &d); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(text, &d))
 	asked := strings.NewReplacer("$worker_type", ".*", "$__rate_interval", "20s")
 	answers, empty := 0, []string(nil)
 	for _, p := range d.Panels {

@@ -14,9 +14,7 @@ func TestAlertsFireForAJobAsItsLedgerSays(t *testing.T) {
 	ledger, file := filepath.Join(t.TempDir(), "leases.db"), filepath.Join(t.TempDir(), "job")
 	does := func(what string) {
 		t.Helper()
-		if err := os.WriteFile(file, []byte(what), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(file, []byte(what), 0o600))
 	}
 	does(succeeds)
 	w := start(t, "promlease", ledger, jobVariable+"="+file)

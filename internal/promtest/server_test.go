@@ -39,9 +39,7 @@ scrape_configs:
 func rules(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "prometheus-alerts.yml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	scaled := regexp.MustCompile(`(?m)^(\s+for: ).*$`).ReplaceAllString(string(text), "${1}1s")
 	scaled = regexp.MustCompile(`offset \d+[mh]`).ReplaceAllString(scaled, "offset 20s")
 	return regexp.MustCompile(`\[\d+[mh]\]`).ReplaceAllString(scaled, "[20s]")
@@ -60,9 +58,7 @@ func serve(t *testing.T, targets ...string) *server {
 	}
 	dir := t.TempDir()
 	for name, text := range map[string]string{"config.yml": config, "rules.yml": rules(t)} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	s := &server{dir: dir}
 	s.target(t, targets...)
@@ -80,38 +76,26 @@ func serve(t *testing.T, targets ...string) *server {
 func (s *server) target(t *testing.T, targets ...string) {
 	t.Helper()
 	text, err := json.Marshal([]any{map[string]any{"targets": targets}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	// Renamed, so that it is never read half written.
 	next := filepath.Join(s.dir, "next")
-	if err := os.WriteFile(next, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(next, filepath.Join(s.dir, "targets.json")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(next, text, 0o600))
+	must(t, os.Rename(next, filepath.Join(s.dir, "targets.json")))
 }
 
 // try starts the server on a port that is free, and reports whether it answers.
 func (s *server) try(t *testing.T, path string) bool {
 	t.Helper()
 	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	address := free.Addr().String()
-	if err := free.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, free.Close())
 	s.url = "http://" + address
 	s.log.Reset()
 	c := exec.Command(path, "--config.file="+filepath.Join(s.dir, "config.yml"), "--storage.tsdb.path="+filepath.Join(s.dir, "data"), "--web.listen-address="+address)
 	c.Stdout, c.Stderr = &s.log, &s.log
 	c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Start())
 	ended := make(chan struct{})
 	go func() {
 		_ = c.Wait()
@@ -143,9 +127,7 @@ func (s *server) try(t *testing.T, path string) bool {
 func (s *server) get(t *testing.T, path string, data any) {
 	t.Helper()
 	r, err := http.Get(s.url + path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer r.Body.Close()
 	answer := struct {
 		Status, Error string
@@ -170,9 +152,7 @@ func (s *server) query(t *testing.T, q string) map[string]float64 {
 	for _, r := range data.Result {
 		text, _ := r.Value[1].(string)
 		x, err := strconv.ParseFloat(text, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		out[fmt.Sprint(r.Metric)] = x
 	}
 	return out
@@ -226,4 +206,12 @@ func eventually(t *testing.T, within time.Duration, what string, is func() bool)
 		time.Sleep(100 * time.Millisecond)
 	}
 	t.Logf("after %v: %s", time.Since(began).Round(100*time.Millisecond), what)
+}
+
+// must ends the test if something went wrong. It is for the test's own goroutine.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

@@ -139,9 +139,7 @@ type process struct {
 func start(t *testing.T, role, ledger string, env ...string) *process {
 	t.Helper()
 	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	c := exec.Command(exe)
 	c.Env = append(append(os.Environ(), roleVariable+"="+role, ledgerVariable+"="+ledger), env...)
 	c.Stderr = os.Stderr
@@ -150,12 +148,8 @@ func start(t *testing.T, role, ledger string, env ...string) *process {
 		t.Fatal(err)
 	}
 	out, err := c.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, c.Start())
 	p := &process{Cmd: c}
 	t.Cleanup(p.kill)
 	line, err := bufio.NewReader(out).ReadString('\n')

@@ -19,9 +19,7 @@ func TestTheTimeIsTheDateOfAMembersReply(t *testing.T) {
 	for range 20 {
 		sent := time.Now()
 		s, err := l.Now(within(t))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, "Now()", err)
 		// The member's clock is this machine's.
 		if s.Time.After(time.Now()) || s.Time.Add(s.Granularity).Before(sent) || s.MaxAge != 0 || s.Skew != time.Millisecond || s.Server != l.c.a.hosts[0] || s.Clock != "" {
 			t.Errorf("Now() = %+v, which doesn't hold the time between %v and now", s, sent)
@@ -131,9 +129,7 @@ func TestStampsAllowForMembersWhoseClocksAreApart(t *testing.T) {
 		}
 		gone.Close()
 		l.c.distances.at = time.Time{}
-		if err := l.c.compare(within(t)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, "compare()", l.c.compare(within(t)))
 		l.c.distances.looks.Wait()
 	}
 	// People who look don't wait for it, and neither does who names one endpoint.

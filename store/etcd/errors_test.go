@@ -23,9 +23,7 @@ func alarm(t testing.TB, server string, kind pb.AlarmType) {
 	t.Helper()
 	client := raw(t, server)
 	status, err := client.Status(t.Context(), client.Endpoints()[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, "Status()", err)
 	if _, err := pb.NewMaintenanceClient(client.ActiveConnection()).Alarm(t.Context(), &pb.AlarmRequest{Action: pb.AlarmRequest_ACTIVATE, MemberID: status.Header.MemberId, Alarm: kind}); err != nil {
 		t.Fatal(err)
 	}
@@ -102,17 +100,13 @@ func TestARecordThatEtcdWouldDeleteIsRefused(t *testing.T) {
 	uri := fresh(server)
 	l := opened(t, Options{URI: uri})
 	ctx := within(t)
-	if err := l.Append(ctx, storetest.Grant("job", 1)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, "Append()", l.Append(ctx, storetest.Grant("job", 1)))
 	reply, err := client.Get(ctx, strings.TrimPrefix(uri, server)+"/", clientv3.WithPrefix())
 	if err != nil || len(reply.Kvs) != 1 {
 		t.Fatal(reply, err)
 	}
 	lease, err := client.Grant(ctx, 600)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, "Grant()", err)
 	put(t, client, string(reply.Kvs[0].Key), string(reply.Kvs[0].Value), clientv3.WithLease(lease.ID))
 	if _, _, err := l.Tail(ctx, "job", 1); !errors.Is(err, store.ErrRefused) {
 		t.Errorf("Tail() = %v, want that it is refused", err)

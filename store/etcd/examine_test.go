@@ -27,9 +27,7 @@ func TestASoundClusterIsFoundSoundAndUnchanged(t *testing.T) {
 	l := opened(t, Options{URI: uri, OneMember: true})
 	for _, records := range []int{0, 2} {
 		for seq := range records {
-			if err := l.Append(within(t), storetest.Grant("job", int64(seq+1))); err != nil {
-				t.Fatal(err)
-			}
+			must(t, "Append()", l.Append(within(t), storetest.Grant("job", int64(seq+1))))
 		}
 		found := examined(t, l)
 		for _, check := range all {
@@ -45,9 +43,7 @@ func TestASoundClusterIsFoundSoundAndUnchanged(t *testing.T) {
 			t.Errorf("after Examine() there are %d keys, %v, want %d", reply.Count, err, records)
 		}
 	}
-	if err := l.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, "Close()", l.Close(t.Context()))
 	if _, err := l.Examine(t.Context()); !errors.Is(err, store.ErrClosed) {
 		t.Errorf("Examine() after Close = %v, want ErrClosed", err)
 	}
@@ -101,9 +97,7 @@ func TestASilentEndpointHidesNoAlarm(t *testing.T) {
 	s := etcdpeer.Start(t, etcdpeer.Options{})
 	alarm(t, s.URI(), pb.AlarmType_NOSPACE)
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, "Listen()", err)
 	defer func() { _ = silent.Close() }()
 	found := examined(t, opened(t, Options{URI: strings.TrimSuffix(s.URI(), "/") + "," + silent.Addr().String() + "/test"}))
 	if f := found[CheckMembers]; f.Level != store.LevelWarn || !strings.Contains(f.Text, silent.Addr().String()) {

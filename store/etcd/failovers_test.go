@@ -41,9 +41,7 @@ func leader(t *testing.T, members []*etcdpeer.Server) (leads *etcdpeer.Server) {
 	suites.Eventually(t, "a member leads", func() bool {
 		for _, m := range members {
 			c, err := clientv3.New(clientv3.Config{Endpoints: []string{m.Addr()}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, "New()", err)
 			s, err := c.Status(within(t), m.Addr())
 			_ = c.Close()
 			if err == nil && s.Leader == s.Header.MemberId {

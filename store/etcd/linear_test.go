@@ -17,9 +17,7 @@ import (
 func TestTheLedgerIsLinearizableWhileItsServerIsKilled(t *testing.T) {
 	t.Parallel()
 	all, err := workload.Operations(36_000)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, "Operations()", err)
 	first, least := 0, 3
 	if race.Enabled || testing.Short() {
 		first, least, all = 2, 1, all/10
@@ -29,9 +27,7 @@ func TestTheLedgerIsLinearizableWhileItsServerIsKilled(t *testing.T) {
 	for range 6 {
 		ledgers = append(ledgers, opened(t, Options{URI: server.URI()}))
 	}
-	if err := ledgers[0].Init(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, "Init()", ledgers[0].Init(t.Context()))
 	var sum linear.Result
 	kills, after := 0, 0
 	for i := first; sum.Searched < all/40 || i < first+least; i++ {

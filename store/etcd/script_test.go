@@ -7,9 +7,7 @@ import (
 
 func TestTheScriptOfInitGrantsTheWholePrefix(t *testing.T) {
 	l, err := Open(t.Context(), Options{URI: "etcd://h/team/jobs", User: "app", Password: "c4n4ry"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, "Open()", err)
 	defer func() { _ = l.Close(t.Context()) }()
 	got := l.InitScript()
 	for _, want := range []string{"--prefix=true readwrite team/jobs/\n", "etcdctl user grant-role app slotlease\n"} {

@@ -27,9 +27,7 @@ func withUsers(t testing.TB, flags ...string) *etcdpeer.Server {
 	client := raw(t, s.URI())
 	must := func(_ any, err error) {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, "Tail()", err)
 	}
 	ctx := within(t)
 	for user, permission := range map[string]clientv3.PermissionType{"root": -1, "worker": clientv3.PermissionType(clientv3.PermReadWrite), "reader": clientv3.PermissionType(clientv3.PermRead)} {
@@ -50,9 +48,7 @@ func TestOverTLSTheServersAndTheClientsAreChecked(t *testing.T) {
 	s := etcdpeer.Start(t, etcdpeer.Options{Cert: cert, Key: key, Flags: []string{"--client-cert-auth", "--trusted-ca-file", cert}})
 	l := opened(t, Options{URI: s.URI() + "test?ca=" + cert + "&cert=" + cert + "&key=" + key + "&oneMember=true"})
 	ctx := within(t)
-	if err := l.Append(ctx, storetest.Grant("job", 1)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, "Append()", l.Append(ctx, storetest.Grant("job", 1)))
 	now, err := l.Now(ctx)
 	if age := time.Since(now.Time); err != nil || age < 0 || age > 3*time.Second || now.Granularity != time.Second || now.MaxAge != 0 || now.Skew != 0 {
 		t.Errorf("Now() = %+v, %v, want the time of now, fresh, in whole seconds, of one clock", now, err)
@@ -134,9 +130,7 @@ func ports(t testing.TB, n int) (addrs []string) {
 	t.Helper()
 	for range n {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, "Listen()", err)
 		defer func() { _ = l.Close() }()
 		addrs = append(addrs, l.Addr().String())
 	}
@@ -198,9 +192,7 @@ func ofThree(t *testing.T) (members []*etcdpeer.Server, uri string) {
 func examined(t testing.TB, l *Ledger) map[string]store.Finding {
 	t.Helper()
 	found, err := l.Examine(within(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, "Examine()", err)
 	by := map[string]store.Finding{}
 	for _, f := range found {
 		if was, twice := by[f.Check]; !twice || was.Level == store.LevelOK {
@@ -278,9 +270,7 @@ func TestAClusterThatHasLostItsDataIsRefused(t *testing.T) {
 	s := etcdpeer.Start(t, etcdpeer.Options{})
 	l := opened(t, Options{URI: s.URI()})
 	for seq := range int64(5) {
-		if err := l.Append(within(t), storetest.Grant("job", seq+1)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, "Append()", l.Append(within(t), storetest.Grant("job", seq+1)))
 	}
 	s.RestartEmpty()
 	client := raw(t, s.URI())
@@ -329,9 +319,7 @@ func TestListsRangeOverAsManySeqsAsAreWanted(t *testing.T) {
 	}
 	l := opened(t, Options{URI: fresh(etcdpeer.Shared(t))})
 	for _, seq := range []int64{1, 2, 3, 90, 91} { // A gap ends no list.
-		if err := l.Append(within(t), storetest.Grant("job", seq)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, "Append()", l.Append(within(t), storetest.Grant("job", seq)))
 	}
 	for range 2 { // Then the newest is known.
 		for limit, want := range map[int]int{1: 1, 2: 2, 3: 3, 9: 5} {

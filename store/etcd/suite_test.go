@@ -12,6 +12,7 @@ import (
 
 	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/internal/documenttest"
 	"github.com/slotlease/slotlease/store/storekit"
 	"github.com/slotlease/slotlease/testutil/etcdpeer"
 	"github.com/slotlease/slotlease/testutil/storetest"
@@ -27,9 +28,7 @@ func fresh(server string) string { return fmt.Sprintf("%stest%d", server, prefix
 func opened(t testing.TB, o Options) *Ledger {
 	t.Helper()
 	l, err := Open(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, "Open()", err)
 	t.Cleanup(func() { _ = l.Close(context.Background()) })
 	return l
 }
@@ -48,9 +47,7 @@ func as(t testing.TB, server, user string) *clientv3.Client {
 		o.Username, o.Password = user, canary
 	}
 	client, err := clientv3.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, "New()", err)
 	t.Cleanup(func() { _ = client.Close() })
 	return client
 }
@@ -63,7 +60,7 @@ func put(t testing.TB, client *clientv3.Client, key, value string, o ...clientv3
 	}
 }
 
-var within = suites.Deadline
+var must, within = documenttest.Must, suites.Deadline
 
 func TestALedgerKeepsTheContractOfAStore(t *testing.T) {
 	server := etcdpeer.Shared(t)

@@ -69,17 +69,11 @@ func TestAllFaultsOfAURIAreReportedWithoutSecrets(t *testing.T) {
 func TestOptionsThatContradictEachOtherAreRefused(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "password")
-	if err := os.WriteFile(file, []byte(canary+"\r\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, "WriteFile()", os.WriteFile(file, []byte(canary+"\r\n"), 0o600))
 	empty := filepath.Join(t.TempDir(), "empty")
-	if err := os.WriteFile(empty, []byte("\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, "WriteFile()", os.WriteFile(empty, []byte("\n"), 0o600))
 	large := filepath.Join(t.TempDir(), "large")
-	if err := os.WriteFile(large, []byte(strings.Repeat(canary, 1000)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, "WriteFile()", os.WriteFile(large, []byte(strings.Repeat(canary, 1000)), 0o600))
 	cert, key := documenttest.Certificate(t)
 	for want, o := range map[string]Options{
 		"another in the URI":       {URI: "etcd://h?user=a", User: "b", Password: canary},
@@ -105,9 +99,7 @@ func TestOptionsThatContradictEachOtherAreRefused(t *testing.T) {
 	if err != nil || l.c.password != canary || l.c.skew != DefaultServerSkew || l.String() != "etcd://h:2379/slotlease" {
 		t.Fatalf("Open() = %v, %v, want the password of the file without its line break", l, err)
 	}
-	if err := l.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, "Close()", l.Close(t.Context()))
 }
 
 func TestStoreOpenTakesThePasswordFromTheEnvironment(t *testing.T) {
@@ -118,9 +110,7 @@ func TestStoreOpenTakesThePasswordFromTheEnvironment(t *testing.T) {
 	if err != nil || l.(*Ledger).c.password != canary {
 		t.Fatalf("Open() = %v, %v, want the password of the environment", l, err)
 	}
-	if err := l.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, "Close()", l.Close(t.Context()))
 	if _, err := store.Open(t.Context(), "etcds://h?user=a", store.OpenOptions{Getenv: func(string) string { return "" }}); err == nil || !strings.Contains(err.Error(), "ETCD_PASSWORD") {
 		t.Errorf("Open() without a password = %v", err)
 	}

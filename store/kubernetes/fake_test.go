@@ -124,9 +124,7 @@ func TestWhatWasNotSentIsSurelyNotStored(t *testing.T) {
 	stranger := httptest.NewTLSServer(http.NotFoundHandler())
 	defer stranger.Close()
 	closed, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, "Listen()", err)
 	_ = closed.Close()
 	for what, host := range map[string]string{"a certificate of another authority": stranger.URL, "a port where nothing listens": "http://" + closed.Addr().String()} {
 		l := opened(t, Options{URI: "k8s:jobs", Config: &rest.Config{Host: host}})
@@ -229,9 +227,7 @@ func TestAWatchThatFailsSaysWhy(t *testing.T) {
 func examined(t testing.TB, l *Ledger) map[string]store.Finding {
 	t.Helper()
 	found, err := l.Examine(within(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, "Examine()", err)
 	by := map[string]store.Finding{}
 	for _, f := range found {
 		if _, twice := by[f.Check]; twice {

@@ -20,9 +20,7 @@ import (
 func TestTheLedgerIsLinearizableWhileItsServerIsKilled(t *testing.T) {
 	t.Parallel()
 	all, err := workload.Operations(36_000)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, "Operations()", err)
 	first, least := 0, 3
 	if race.Enabled || testing.Short() {
 		first, least, all = 2, 1, all/10

@@ -55,9 +55,7 @@ func TestAnOperationTakesTheRequestsThatAreDocumented(t *testing.T) {
 	s := fresh(t, kubepeer.Shared(t))
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
 		&clientcmd.ClientConfigLoadingRules{ExplicitPath: s.kubeconfig}, &clientcmd.ConfigOverrides{CurrentContext: "worker"}).ClientConfig()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, "NewNonInteractiveDeferredLoadingClientConfig()", err)
 	counts := &asked{kinds: map[string]int{}}
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		counts.RoundTripper = next
@@ -68,14 +66,10 @@ func TestAnOperationTakesTheRequestsThatAreDocumented(t *testing.T) {
 	seq := int64(0)
 	add := func() error { seq++; return l.Append(ctx, storetest.Grant("job", seq)) }
 	for range 153 {
-		if err := add(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, "add()", add())
 	}
 	presence := store.Presence{WorkerType: "job", ID: "0123456789abcdef-0123456789abcdef.1", InstanceID: "worker-a", Phase: store.PhaseCandidate, Seen: time.Now()}
-	if err := l.Attend(ctx, []store.Presence{presence}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, "Attend()", l.Attend(ctx, []store.Presence{presence}))
 	counts.take()
 	for _, o := range []struct {
 		what string
@@ -104,9 +98,7 @@ func TestAnOperationTakesTheRequestsThatAreDocumented(t *testing.T) {
 		Rest map[string]any    `json:"metadata"`
 	}
 	name := parse(storekit.RecordName("job", seq)).name()
-	if err := s.admin.do(ctx, request{method: http.MethodGet, path: s.admin.path(name)}, &m); err != nil {
-		t.Fatal(err)
-	}
+	must(t, "do()", s.admin.do(ctx, request{method: http.MethodGet, path: s.admin.path(name)}, &m))
 	around, err := json.Marshal(m.Rest)
 	if n := len(around); err != nil || n < 350 || n > 650 {
 		t.Errorf("the metadata of a record's object have %d bytes, want about 500 (%v): %s", n, err, around)

@@ -20,9 +20,7 @@ import (
 func add(t testing.TB, l store.Ledger, workerType string, first, last int64) {
 	t.Helper()
 	for seq := first; seq <= last; seq++ {
-		if err := l.Append(within(t), storetest.Grant(workerType, seq)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, "Append()", l.Append(within(t), storetest.Grant(workerType, seq)))
 	}
 }
 
@@ -151,9 +149,7 @@ func TestAMissingNamespaceIsCreatedByInit(t *testing.T) {
 		t.Errorf("Examine() says %+v of it", f)
 	}
 	for range 2 {
-		if err := l.Init(within(t)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, "Init()", l.Init(within(t)))
 	}
 	add(t, l, "job", 1, 1)
 }

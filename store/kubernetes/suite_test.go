@@ -15,6 +15,7 @@ import (
 
 	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/internal/documenttest"
 	"github.com/slotlease/slotlease/store/storekit"
 	"github.com/slotlease/slotlease/testutil/kubepeer"
 	"github.com/slotlease/slotlease/testutil/storetest"
@@ -32,14 +33,12 @@ func uri(namespace, kubeconfig, user string) string {
 func opened(t testing.TB, o Options) *Ledger {
 	t.Helper()
 	l, err := Open(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, "Open()", err)
 	t.Cleanup(func() { _ = l.Close(context.Background()) })
 	return l
 }
 
-var within = suites.Deadline
+var must, within = documenttest.Must, suites.Deadline
 
 // site is a namespace in which the users worker and reader have the roles of rbac.yaml.
 type site struct {
@@ -52,9 +51,7 @@ func fresh(t testing.TB, kubeconfig string) *site {
 	t.Helper()
 	s := &site{namespace: fmt.Sprintf("test-%d", namespaces.Add(1)), kubeconfig: kubeconfig}
 	s.admin = opened(t, Options{URI: uri(s.namespace, kubeconfig, "admin")}).c
-	if err := s.admin.createNamespace(within(t)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, "createNamespace()", s.admin.createNamespace(within(t)))
 	s.apply(t)
 	return s
 }
@@ -69,14 +66,10 @@ func (s *site) open(t testing.TB, user string) *Ledger {
 func (s *site) apply(t testing.TB) {
 	t.Helper()
 	text, err := os.ReadFile("rbac.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, "ReadFile()", err)
 	for document := range strings.SplitSeq(string(text), "\n---\n") {
 		var o map[string]any
-		if err := yaml.Unmarshal([]byte(document), &o); err != nil {
-			t.Fatal(err)
-		}
+		must(t, "Unmarshal()", yaml.Unmarshal([]byte(document), &o))
 		at := "/api/v1/namespaces/" + s.namespace + "/serviceaccounts"
 		switch o["kind"] {
 		case "Role":
@@ -129,9 +122,7 @@ func (s *site) plant(t testing.TB, name, body string) {
 		m.Metadata = metadata{Name: fmt.Sprintf("roster-planted.id-%d", namespaces.Add(1)), Labels: object{kind: kindPresence, workerType: "planted"}.labels()}
 		err = s.admin.do(ctx, request{method: http.MethodPost, path: s.admin.path(""), body: m}, nil)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, "do()", err)
 }
 
 func TestALedgerKeepsTheContractOfAStore(t *testing.T) {

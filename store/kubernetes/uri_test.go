@@ -53,9 +53,7 @@ func TestAllFaultsOfAURIAreReportedWithoutSecrets(t *testing.T) {
 func TestOptionsThatContradictEachOtherAreRefused(t *testing.T) {
 	t.Parallel()
 	broken := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := os.WriteFile(broken, []byte("token: "+canary+"\n\t{"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, "WriteFile()", os.WriteFile(broken, []byte("token: "+canary+"\n\t{"), 0o600))
 	for want, o := range map[string]Options{
 		"must not be negative":     {URI: "k8s:j", ServerSkew: -1},
 		"serverSkew 1s in the URI": {URI: "k8s:j?serverSkew=1s", ServerSkew: 2},
@@ -81,9 +79,7 @@ func TestStoreOpenReadsTheKubeconfig(t *testing.T) {
 		t.Fatal(err)
 	}
 	l, err := store.Open(t.Context(), "k8s:?kubeconfig="+path, store.OpenOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, "Open()", err)
 	defer l.Close(t.Context())
 	c := l.(*Ledger).c
 	if got := l.(*Ledger).FailoverFloor(); got != 5200*time.Millisecond {

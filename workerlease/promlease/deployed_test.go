@@ -45,9 +45,7 @@ func deployed(t *testing.T, ledger store.Ledger, job *workerlease.Job) process {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return process{r, w}
 }
 
@@ -58,9 +56,7 @@ var labels = regexp.MustCompile(`=([^,}]*)`)
 // job, nor the first of all, in mid-slot. The published alerts read what real processes answer.
 func TestNoAlertFiresForADeployment(t *testing.T) {
 	rules, err := filepath.Abs(filepath.Join("..", "..", "docs", "prometheus-alerts.yml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for name, c := range map[string]struct {
 		deploy func(t *testing.T, l *memory.Ledger) []process
 		fires  string
@@ -130,9 +126,7 @@ func TestNoAlertFiresForADeployment(t *testing.T) {
 				fmt.Fprintf(&b, "        exp_samples: [{labels: 'ALERTS{alertname=%q, alertstate=\"firing\", severity=\"critical\", worker_type=\"job\"}', value: 1}]\n", c.fires)
 			}
 			input := filepath.Join(t.TempDir(), "deployed.yml")
-			if err := os.WriteFile(input, []byte(b.String()), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(input, []byte(b.String()), 0o600))
 			promtool(t, "", "test", "rules", input)
 		})
 	}

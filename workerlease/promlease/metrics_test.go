@@ -29,9 +29,7 @@ func metrics(t *testing.T, o promlease.Options) (*promlease.Metrics, *prometheus
 	t.Helper()
 	r := prometheus.NewPedanticRegistry()
 	m, err := promlease.New(r, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return m, r
 }
 
@@ -39,9 +37,7 @@ func metrics(t *testing.T, o promlease.Options) (*promlease.Metrics, *prometheus
 func series(t *testing.T, r prometheus.Gatherer) map[string]float64 {
 	t.Helper()
 	families, err := r.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	out := map[string]float64{}
 	for _, f := range families {
 		for _, m := range f.GetMetric() {
@@ -71,14 +67,20 @@ func start(t *testing.T, ledger *memory.Ledger, m *promlease.Metrics, name strin
 	w, err := workerlease.NewClient(ledger, workerlease.ClientOptions{Observer: m}).StartLeasing(t.Context(),
 		workerlease.Options{WorkerType: "job", InstanceID: name, Priority: priority, LeaseInterval: time.Minute},
 		workerlease.Callbacks{LeaseAllocated: func(ctx context.Context, _ workerlease.Lease) { <-ctx.Done() }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		_ = w.StopLeasing(ctx)
 	})
+}
+
+// must ends the test if something went wrong. It is for the test's own goroutine.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 func TestAScrapeShowsTheCourseOfLeases(t *testing.T) {
@@ -123,9 +125,7 @@ func TestNamesFollowTheConventionsOfPrometheus(t *testing.T) {
 	m, r := metrics(t, promlease.Options{})
 	m.Observe(event.Started{Worker: event.Worker{WorkerType: "job"}})
 	problems, err := testutil.GatherAndLint(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, p := range problems {
 		t.Errorf("%s: %s", p.Metric, p.Text)
 	}

@@ -37,15 +37,11 @@ func scraped(t *testing.T) map[string]metric {
 			time.Sleep(45 * time.Second)
 			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		time.Sleep(90 * time.Second)
 		synctest.Wait()
 		families, err := r.Gather()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, f := range families {
 			known := metric{f.GetType(), map[string][]string{"job": nil, "instance": nil}}
 			for _, m := range f.GetMetric() {
@@ -119,9 +115,7 @@ func check(t *testing.T, known map[string]metric, where, expr string) []string {
 func document(t *testing.T, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("..", "..", "docs", name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return string(text)
 }
 
@@ -163,9 +157,7 @@ func TestAlertsUseMetricsThatThereAre(t *testing.T) {
 func read(t *testing.T, path string) []byte {
 	t.Helper()
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return text
 }
 
@@ -185,9 +177,7 @@ func dashboard(t *testing.T) (panels []panel, variables []string) {
 			List []struct{ Name, Definition string }
 		}
 	}
-	if err := json.Unmarshal([]byte(document(t, "grafana-dashboard.json")), &d); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(document(t, "grafana-dashboard.json")), &d))
 	for _, v := range d.Templating.List {
 		variables = append(variables, v.Definition)
 	}

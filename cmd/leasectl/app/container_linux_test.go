@@ -21,9 +21,7 @@ func childrenOf(t *testing.T, pid int) (found []int) {
 		b, _ := os.ReadFile(name)
 		for field := range strings.FieldsSeq(string(b)) {
 			child, err := strconv.Atoi(field)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			found = append(found, child)
 		}
 	}
@@ -45,33 +43,23 @@ func TestAsProcess1ItPassesSignalsOnAndReapsTheOrphansOfOthers(t *testing.T) {
 	if len(leasectl) != 1 {
 		t.Fatalf("unshare has the children %v, want one", leasectl)
 	}
-	if err := syscall.Kill(leasectl[0], syscall.SIGUSR1); err != nil {
-		t.Fatal(err)
-	}
+	must(t, syscall.Kill(leasectl[0], syscall.SIGUSR1))
 	p.await("heard")
 	// 20 that end when they may, and one that stays, in the container, and their parent is gone.
 	const leave = `for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do setsid sh -c 'while [ -e "$0" ]; do sleep 0.05; done' "$0" & done; setsid sleep 1000 &`
 	may := filepath.Join(t.TempDir(), "wait")
-	if err := os.WriteFile(may, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(may, nil, 0o600))
 	enter := exec.Command("nsenter", "--target", strconv.Itoa(leasectl[0]), "--pid", "--mount", "--", "sh", "-c", leave, may)
 	if err := enter.Run(); err != nil { // Its output would have to end: what stays has it open.
 		t.Fatalf("nsenter: %v", err)
 	}
 	procs.Eventually(t, "the orphans of others are its children", func() bool { return len(childrenOf(t, leasectl[0])) == 22 })
-	if err := os.Remove(may); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(may))
 	procs.Eventually(t, "all that ended are reaped", func() bool {
 		return len(childrenOf(t, leasectl[0])) == 2 // the guard, and the one that stays
 	})
-	if err := syscall.Kill(leasectl[0], syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-	if code := p.wait(); code != exit.OK {
-		t.Errorf("leasectl run = %d, want 0", code)
-	}
+	must(t, syscall.Kill(leasectl[0], syscall.SIGTERM))
+	p.exits(exit.OK)
 }
 
 // What can't be guarded isn't begun: the slot is left to others.

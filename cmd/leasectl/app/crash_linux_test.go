@@ -162,9 +162,7 @@ func TestACronJobCompletesOnlyWhenItsReportIsMade(t *testing.T) {
 func documentedCronJob(t *testing.T) func(cron string) []string {
 	t.Helper()
 	text, err := os.ReadFile("../../../examples/deploy/kubernetes/cronjob.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, line, _ := strings.Cut(string(text), "command: [leasectl, ")
 	line, _, found := strings.Cut(line, ", --store-file")
 	var args []string
@@ -214,17 +212,13 @@ func TestARunThatIsLongerThanItsSlotFinishes(t *testing.T) {
 	procs.Eventually(t, "two runs", func() bool { return len(procs.Lines(file)) >= 4 })
 	out := a.output() + b.output()
 	ends(t, a, b)
-	if problems := verify.Strict(records(t, l)); len(problems) > 0 {
-		t.Errorf("the ledger: %q", problems)
-	}
+	wantSound(t, l)
 	if strings.Contains(out, "failed: lease lost") {
 		procs.TooLate(t, begun, "a lease was lost")
 	}
 	lines := procs.Lines(file)
 	first, err := time.Parse(time.RFC3339, lines[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if lines[1] != "done" || lines[2] != store.Format(first.Add(12*time.Second)) || lines[3] != "done" {
 		t.Errorf("the runs were %q, want that each finishes, and that every other slot is skipped", lines)
 	}

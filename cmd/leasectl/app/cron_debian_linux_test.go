@@ -50,9 +50,7 @@ func TestTheJobsOfDebianBeginAsByCron(t *testing.T) {
 			t.Parallel()
 			runtime.LockOSThread() // It has mounts of its own, and ends with the test.
 			from, err := time.ParseInLocation(time.DateTime, hours, time.Local)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			marks := debianWorld(t, packages)
 			read := &cronFiles{app: &app{}, names: append([]string{"/etc/crontab"}, globbed(t, "/etc/cron.d/*")...), flags: &cronFlags{}, roster: true}
 			jobs, notes, faults := read.jobs(t.Context())
@@ -79,27 +77,21 @@ func debianWorld(t *testing.T, packages string) (marks string) {
 	}
 	marks = filepath.Join(dir, "marks")
 	shell := fmt.Sprintf("#!%[1]s/dash\necho \"$(date +%%s.%%N)|$(id -un)|$0|$HOME|$PATH|$2\" >> %[1]s/marks\n", dir)
-	must := func(errs ...error) {
-		t.Helper()
-		if err := errors.Join(errs...); err != nil {
-			t.Fatal(err)
-		}
-	}
-	must(os.WriteFile(dir+"/sh", []byte(shell), 0o700), os.WriteFile(marks, nil, 0o600))
-	must(os.Chmod(dir+"/sh", 0o755), os.Chmod(marks, 0o666))
+	must(t, errors.Join(os.WriteFile(dir+"/sh", []byte(shell), 0o700), os.WriteFile(marks, nil, 0o600)))
+	must(t, errors.Join(os.Chmod(dir+"/sh", 0o755), os.Chmod(marks, 0o666)))
 	for _, c := range [][]string{{"cp", "/bin/dash", dir + "/dash"}, {"cp", "-a", "/etc", dir + "/etc"}, {"cp", "-a", packages + "/etc/.", dir + "/etc"}} {
 		if out, err := exec.Command(c[0], c[1:]...).CombinedOutput(); err != nil {
 			t.Fatalf("%q: %v: %s", c, err, out)
 		}
 	}
-	must(unix.Unshare(unix.CLONE_NEWNS|unix.CLONE_FS), unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""))
+	must(t, errors.Join(unix.Unshare(unix.CLONE_NEWNS|unix.CLONE_FS), unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, "")))
 	for from, to := range map[string]string{dir + "/etc": "/etc", dir + "/sh": "/usr/bin/dash"} {
-		must(unix.Mount(from, to, "", unix.MS_BIND, ""))
+		must(t, unix.Mount(from, to, "", unix.MS_BIND, ""))
 	}
 	for _, at := range []string{"/var/spool", "/run"} {
-		must(unix.Mount("none", at, "tmpfs", 0, ""))
+		must(t, unix.Mount("none", at, "tmpfs", 0, ""))
 	}
-	must(os.MkdirAll("/var/spool/cron/crontabs", 0o700))
+	must(t, os.MkdirAll("/var/spool/cron/crontabs", 0o700))
 	return marks
 }
 
@@ -122,9 +114,7 @@ func runByCron(t *testing.T, packages, marks string, from, until time.Time) fire
 	var said strings.Builder
 	c.Stdout, c.Stderr = &said, &said
 	began := time.Now()
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Start())
 	time.Sleep(time.Until(began.Add((until.Sub(from) - 30*time.Second) / cronSpeed)))
 	_ = syscall.Kill(-c.Process.Pid, syscall.SIGKILL)
 	_ = c.Wait()
@@ -172,9 +162,7 @@ func runByLeasing(t *testing.T, jobs []cronJob, from, until time.Time) fired {
 			}
 			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		workers = append(workers, w)
 	}
 	time.Sleep(time.Until(until))

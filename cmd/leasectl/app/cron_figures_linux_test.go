@@ -47,9 +47,7 @@ func TestFiguresOfAProcessOfManyJobs(t *testing.T) {
 		fmt.Fprintf(&busily, "* * * * * date +\\%%s.\\%%N >> %s; : %d\n", marks, i)
 	}
 	for name, text := range map[string]string{idle: idly.String(), busy: busily.String()} {
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(name, []byte(text), 0o600))
 	}
 	type one struct {
 		name, ready string
@@ -110,16 +108,12 @@ type measuredProcess struct {
 func measured(t *testing.T, argv []string, ready string) *measuredProcess {
 	t.Helper()
 	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = log.Close() })
 	p := &measuredProcess{t: t, cmd: exec.Command(argv[0], argv[1:]...)}
 	p.cmd.Stdout, p.cmd.Stderr = log, log
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := p.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.cmd.Start())
 	t.Cleanup(func() { _ = p.cmd.Process.Kill() })
 	procs.Eventually(t, argv[0]+" is ready", func() bool {
 		text, err := os.ReadFile(log.Name())

@@ -74,9 +74,7 @@ func TestJobsOfMachinesThatAreKilled(t *testing.T) {
 		p.signal(syscall.SIGTERM)
 	}
 	for _, p := range running {
-		if code := p.wait(); code != exit.OK {
-			t.Errorf("exit code %d, want %d", code, exit.OK)
-		}
+		p.exits(exit.OK)
 	}
 	begun, again := 0, 0
 	for i := range k.jobs {

@@ -33,12 +33,8 @@ func startCron(t *testing.T, storeArg string, flags []string, text string) (p *p
 // rewrite replaces a file of jobs in one step.
 func rewrite(t *testing.T, file, text string) {
 	t.Helper()
-	if err := os.WriteFile(file+".new", []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(file+".new", file); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file+".new", []byte(text), 0o600))
+	must(t, os.Rename(file+".new", file))
 }
 
 // pids are the processes that a job was started as, by the log.
@@ -71,9 +67,7 @@ func TestAJobHarmsNoOther(t *testing.T) {
 	procs.Eventually(t, "five slots in which the job worked", func() bool { return strings.Count(p.output(), "works: made it in ") >= 5 })
 	p.await("hangs: slot ")
 	p.signal(syscall.SIGTERM)
-	if code := p.wait(); code != exit.OK {
-		t.Errorf("exit code %d, want %d", code, exit.OK)
-	}
+	p.exits(exit.OK)
 	p.gone()
 	for _, line := range strings.Split(p.output(), "\n") {
 		if !whole.MatchString(line) {
@@ -177,9 +171,7 @@ func TestFilesThatAreInheritedStayFromOtherUsers(t *testing.T) {
 	p.await("other: has nothing\n")
 	p.await("own: has it\n")
 	p.signal(syscall.SIGTERM)
-	if code := p.wait(); code != exit.OK {
-		t.Errorf("exit code %d, want %d", code, exit.OK)
-	}
+	p.exits(exit.OK)
 }
 
 // Many users of services have a home that isn't there, and systemd gives the services of root no HOME.
@@ -195,9 +187,7 @@ func TestJobsWhoseUsersHaveNoHome(t *testing.T) {
 	p.await("homeless: in /\n")
 	p.await("own: in /root, /root\n")
 	p.signal(syscall.SIGTERM)
-	if code := p.wait(); code != exit.OK {
-		t.Errorf("exit code %d, want %d", code, exit.OK)
-	}
+	p.exits(exit.OK)
 }
 
 func TestOnlyRootRunsJobsOfOtherUsers(t *testing.T) {
@@ -206,16 +196,12 @@ func TestOnlyRootRunsJobsOfOtherUsers(t *testing.T) {
 		unavailable(t, "not root, who alone can become another")
 	}
 	file := jobsAt(t, "jobs:\n  - name: other\n    user: root\n    every: 5m\n    command: id\n")[0]
-	if err := os.Chmod(filepath.Dir(file), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chmod(filepath.Dir(file), 0o755))
 	own := filepath.Dir(file)
 	for dir := filepath.Dir(own); dir != "/" && dir != os.TempDir(); dir = filepath.Dir(dir) {
 		_ = os.Chmod(dir, 0o755) // of the test's own folders
 	}
-	if err := os.Chmod(file, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chmod(file, 0o644))
 	_, self := unkillable(t) // a copy of leasectl that others may run
 	p := startUnder(t, []string{"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--", "sh", "-c", `shift; exec "$0" "$@"`, self}, "cron", "--store", "sqlite:/tmp/none/leases.db", file)
 	if code := p.wait(); code != exit.Usage || !strings.Contains(p.output(), file+`:2:5: user "root": only root may run a command by another user`) {
@@ -263,9 +249,7 @@ func TestCronShowsAllJobsToThoseOutside(t *testing.T) {
 			strings.Contains(body, `leasectl_notifications_total{event="failure",outcome="failed",worker_type="ends"} 0`)
 	})
 	p.signal(syscall.SIGINT)
-	if code := p.wait(); code != exit.OK {
-		t.Errorf("exit code %d, want %d", code, exit.OK)
-	}
+	p.exits(exit.OK)
 	told.await(t, "STOPPING=1")
 }
 
@@ -275,9 +259,7 @@ func TestAJobThatCanNotBeKilledHarmsNoOther(t *testing.T) {
 	rooted, self := unkillable(t)
 	dir := filepath.Dir(self)
 	file := filepath.Join(dir, "jobs.yaml")
-	if err := errors.Join(os.WriteFile(dir+"/up", nil, 0o666), os.Chmod(dir+"/up", 0o666)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(os.WriteFile(dir+"/up", nil, 0o666), os.Chmod(dir+"/up", 0o666)))
 	t.Cleanup(func() {
 		for _, line := range procs.Lines(dir + "/up") {
 			if pid, err := strconv.Atoi(line); err == nil {
@@ -286,9 +268,7 @@ func TestAJobThatCanNotBeKilledHarmsNoOther(t *testing.T) {
 		}
 	})
 	text := fmt.Sprintf("jobs:\n  - name: stays\n"+aDay+"    command: '%s %s/up & until [ -s %s/up ]; do sleep 0.01; done; echo started'\n  - name: works\n    every: 4s\n    failoverWithin: 2s\n    command: echo made it\n", rooted, dir, dir)
-	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, []byte(text), 0o644))
 	p := startUnder(t, []string{"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--", "sh", "-c", `shift; exec "$0" "$@"`, self}, "cron", "--store", "sqlite:"+dir+"/leases.db", file)
 	p.await("stays: slot ")
 	p.await("the lease is not released, since the command may still work")

@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/postgres"
 	"github.com/slotlease/slotlease/testutil/postgrespeer"
@@ -61,9 +60,7 @@ var cronStores = map[string]func(t *testing.T) (l store.Ledger, uri string){
 		t.Helper()
 		uri := postgrespeer.Database(t)
 		l, err := postgres.Open(t.Context(), postgres.Options{URI: uri})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		t.Cleanup(func() { _ = l.Close(context.Background()) })
 		return l, uri
 	},
@@ -73,9 +70,7 @@ var cronStores = map[string]func(t *testing.T) (l store.Ledger, uri string){
 func (p proof) ledger(t *testing.T) (l store.Ledger, storeArg string) {
 	t.Helper()
 	l, storeArg = cronStores[p.store](t)
-	if got := leasectl(t, nil, "init", "--store", storeArg); got.code != exit.OK {
-		t.Fatalf("leasectl init = %+v", got)
-	}
+	mustRun(t, nil, "init", "--store", storeArg)
 	return l, storeArg
 }
 

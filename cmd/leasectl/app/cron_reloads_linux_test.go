@@ -77,9 +77,7 @@ func TestReloadsTouchNoJobThatIsAsItWas(t *testing.T) {
 		procs.Eventually(t, "three runs", func() bool { return len(procs.Lines(at(i)+".begun")) >= 3 })
 	}
 	p.signal(syscall.SIGTERM)
-	if code := p.wait(); code != exit.OK {
-		t.Errorf("exit code %d, want %d", code, exit.OK)
-	}
+	p.exits(exit.OK)
 	for i := range stay {
 		if n := len(pids(p, fmt.Sprint("stays", i))); n != 1 {
 			t.Errorf("stays%d was begun %d times, want once", i, n)

@@ -16,9 +16,7 @@ func jobsAt(t *testing.T, texts ...string) (names []string) {
 	dir := t.TempDir()
 	for i, text := range texts {
 		name := filepath.Join(dir, []string{"jobs.yaml", "more.yaml", "rest.yaml"}[i])
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(name, []byte(text), 0o600))
 		names = append(names, name)
 	}
 	return names
@@ -132,9 +130,7 @@ func TestAFileThatAnyoneMayWriteIsNoted(t *testing.T) {
 	}
 	file := jobsAt(t, "jobs:\n  - {name: a, every: 5m, command: echo a}\n")[0]
 	for mode, want := range map[os.FileMode]bool{0o666: true, 0o664: false} {
-		if err := os.Chmod(file, mode); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Chmod(file, mode))
 		got := leasectl(t, nil, "cron", "--check", file)
 		if noted := strings.Contains(got.stdout, "note: "+file+": anyone on this machine may write it"); got.code != exit.OK || noted != want {
 			t.Errorf("mode %o: leasectl cron --check = %+v, want a note: %v", mode, got, want)
@@ -149,9 +145,7 @@ func TestCheckLooksWhereTheJobDoes(t *testing.T) {
 		t.Skip("the program is a shell script")
 	}
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "only-here"), []byte("#!/bin/sh\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(dir, "only-here"), []byte("#!/bin/sh\n"), 0o700))
 	for command, want := range map[string]bool{"./only-here": false, "./reports/daily": true, "/bin/sh": false} {
 		file := jobsAt(t, "jobs:\n  - {name: a, every: 5m, command: ["+command+"], dir: "+dir+"}\n")[0]
 		got := leasectl(t, nil, "cron", "--check", file)
@@ -184,9 +178,7 @@ func TestAFileThatIsEmptiedIsNotReloaded(t *testing.T) {
 		jobs int
 		bad  bool
 	}{{job("b"), 2, false}, {"", 1, true}, {"", 1, true}, {"# none\n", 1, false}, {"", 1, true}, {job("c"), 2, false}} {
-		if err := os.WriteFile(c.names[1], []byte(step.text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(c.names[1], []byte(step.text), 0o600))
 		jobs, _, faults := c.jobs(t.Context())
 		want := c.names[1] + ": is empty, and wasn't before: if it is to have no jobs, write a comment into it"
 		if len(jobs) != step.jobs || (len(faults) == 1) != step.bad || step.bad && faults[0].Error() != want {
@@ -196,18 +188,14 @@ func TestAFileThatIsEmptiedIsNotReloaded(t *testing.T) {
 	// A comment doesn't help where no file has a job.
 	alone := &cronFiles{app: &app{}, names: jobsAt(t, job("a")), flags: c.flags, roster: true}
 	for _, text := range []string{job("a"), "", "# none\n"} {
-		if err := os.WriteFile(alone.names[0], []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(alone.names[0], []byte(text), 0o600))
 		_, _, faults := alone.jobs(t.Context())
 		if want := alone.names[0] + ": no job in it"; text != job("a") && (len(faults) != 1 || faults[0].Error() != want) {
 			t.Errorf("with %q in the only file: %v, want %q", text, faults, want)
 		}
 	}
 	fresh := &cronFiles{app: &app{}, names: c.names, flags: c.flags, roster: true}
-	if err := os.WriteFile(c.names[1], nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(c.names[1], nil, 0o600))
 	if jobs, _, faults := fresh.jobs(t.Context()); len(jobs) != 1 || len(faults) > 0 {
 		t.Errorf("at the start: %d jobs, %v, want 1 and no fault", len(jobs), faults)
 	}
@@ -240,9 +228,7 @@ func TestJobsAreTheSameWhateverTheirPlaces(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "file")
 		var as []string
 		for _, text := range texts {
-			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(file, []byte(text), 0o600))
 			as = append(as, read(job+"    "+key+file+strings.Repeat(`"`, strings.Count(key, `"`))+"\n"))
 		}
 		if as[0] == as[1] {

@@ -14,7 +14,6 @@ import (
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/testutil/procs"
 	"github.com/slotlease/slotlease/store"
-	"github.com/slotlease/slotlease/workerlease/verify"
 )
 
 // startCurrent starts leasectl run --once in a slot that is longer than any test.
@@ -85,9 +84,7 @@ func TestOfEightThatRunOnceOneHasTheSlot(t *testing.T) {
 				}
 				return ended >= len(ps)-1
 			})
-			if err := os.WriteFile(file+".go", nil, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(file+".go", nil, 0o600))
 			conflict := exit.Unallocated
 			if len(test.flags) > 0 { // A job is done, by whomever.
 				conflict = exit.OK
@@ -104,9 +101,7 @@ func TestOfEightThatRunOnceOneHasTheSlot(t *testing.T) {
 			if runs := procs.Lines(file); len(runs) != 1 {
 				t.Errorf("the command was run by %q, want one", runs)
 			}
-			if problems := verify.Strict(records(t, l)); len(problems) > 0 {
-				t.Errorf("the ledger: %q", problems)
-			}
+			wantSound(t, l)
 		})
 	}
 }
@@ -180,9 +175,7 @@ func TestWhatRunsOnceInASlotAndComesAgain(t *testing.T) {
 	t.Run("a job that is paused", func(t *testing.T) {
 		t.Parallel()
 		_, storeArg := newLedger(t)
-		if got := leasectl(t, nil, "pause", "--store", storeArg, "--worker-type", "t", "--for", "1h", "--reason", "test"); got.code != exit.OK {
-			t.Fatalf("leasectl pause = %+v", got)
-		}
+		mustRun(t, nil, "pause", "--store", storeArg, "--worker-type", "t", "--for", "1h", "--reason", "test")
 		if code, out := current(t, storeArg, "a", []string{"--once-per-slot", "--log-level", "warn"}, "true"); code != exit.Missed || !strings.Contains(out, "paused") {
 			t.Errorf("it ended with %d, want %d:\n%s", code, exit.Missed, out)
 		}
@@ -240,9 +233,7 @@ func TestWhoComesAfterOneThatWasKilledWhileItRanOnce(t *testing.T) {
 					t.Errorf("%+v came before the end of %+v", took, last)
 				}
 			}
-			if problems := verify.Strict(records(t, l)); len(problems) > 0 {
-				t.Errorf("the ledger: %q", problems)
-			}
+			wantSound(t, l)
 		})
 	}
 }
@@ -288,9 +279,7 @@ func TestWhatRunsOnceWaitsForAStoreThatLong(t *testing.T) {
 	t.Parallel()
 	// Connections are accepted, and never answered.
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer l.Close()
 	storeArg := "mongodb://" + l.Addr().String() + "/jobs"
 	begun := time.Now()

@@ -20,9 +20,7 @@ func TestAnOptionThatIsDeprecatedWorksOnAndSaysSo(t *testing.T) {
 		a.shown = &sink{Writer: a.picture(), stop: func() {}}
 		root := a.command()
 		next, _, err := root.Find([]string{"next"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		next.Flags().Duration("slot-length", 0, "the length of slots. Deprecated: use --every")
 		root.SetArgs(args)
 		root.SetOut(a.shown)

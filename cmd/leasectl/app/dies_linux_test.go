@@ -61,9 +61,7 @@ func TestTheStoreDiesUnderWhatRunsOnce(t *testing.T) {
 				p.await("command started")
 			}
 			die()
-			if err := os.WriteFile(file, nil, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(file, nil, 0o600))
 			begun := time.Now()
 			for kind, test := range tests {
 				p := ps[kind]
@@ -90,8 +88,6 @@ func TestTheStoreDiesUnderWhatRunsOnce(t *testing.T) {
 // initialised is a store after leasectl init.
 func initialised(t *testing.T, uri string) string {
 	t.Helper()
-	if got := leasectl(t, nil, "init", "--store", uri); got.code != exit.OK {
-		t.Fatalf("leasectl init = %+v", got)
-	}
+	mustRun(t, nil, "init", "--store", uri)
 	return uri
 }

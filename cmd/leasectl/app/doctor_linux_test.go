@@ -60,14 +60,10 @@ func wantCheck(t *testing.T, found map[string]store.Finding, check string, level
 // fill appends three grants of slots of 5 min, the newest of which is in force.
 func fill(t *testing.T, l store.Ledger) {
 	t.Helper()
-	if err := l.Init(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.Init(t.Context()))
 	for i, r := range grantsUntil(storeTime(t, l), 3) {
 		r.Seq = int64(i + 1)
-		if err := l.Append(t.Context(), r); err != nil {
-			t.Fatal(err)
-		}
+		must(t, l.Append(t.Context(), r))
 	}
 }
 
@@ -149,9 +145,7 @@ func TestAFaultOfALedgerIsFound(t *testing.T) {
 				if r.Seq = int64(i + 4); r.WorkerType != "export" {
 					r.Seq = int64(i + 1)
 				}
-				if err := l.Append(t.Context(), r); err != nil {
-					t.Fatal(err)
-				}
+				must(t, l.Append(t.Context(), r))
 			}
 		}
 	}
@@ -231,18 +225,14 @@ func attend(t *testing.T, l store.Ledger, presences ...store.Presence) {
 			p.Seen, p.Next = now, now.Add(time.Minute)
 		}
 	}
-	if err := l.(store.Roster).Attend(t.Context(), presences); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.(store.Roster).Attend(t.Context(), presences))
 }
 
 // alter changes a SQLite ledger as another program does.
 func alter(t *testing.T, path string, statements ...string) {
 	t.Helper()
 	db, err := sql.Open("sqlite", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer db.Close()
 	for _, s := range statements {
 		if _, err := db.ExecContext(t.Context(), s); err != nil {
@@ -258,17 +248,13 @@ func long(t *testing.T, l store.Ledger, path string, count int, ago time.Duratio
 	first := storeTime(t, l).UnixMilli() - int64(count)*step
 	alter(t, path, `DELETE FROM WorkerLeases WHERE seq > 1`)
 	db, err := sql.Open("sqlite", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer db.Close()
 	_, err = db.ExecContext(t.Context(), `WITH RECURSIVE n(i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i < ?1)
 		INSERT INTO WorkerLeases (workerType, seq, kind, instanceId, "group", claim, priority, slotStart, slotEnd, windowStart, windowEnd, token, schedule, fixedAt, readAt)
 		SELECT workerType, i, kind, instanceId, "group", claim || i, priority, ?2 + ?3 * i, ?2 + ?3 * (i + 1), ?2 + ?3 * i, ?2 + ?3 * (i + 1), ?2 + ?3 * i, schedule, ?2 + ?3 * i - 10, ?2 + ?3 * i - 9
 		FROM n, WorkerLeases WHERE seq = 1`, count, first, step)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	alter(t, path, `UPDATE WorkerLeases SET fixedAt = (SELECT fixedAt FROM WorkerLeases WHERE seq = 2) WHERE seq = 1`)
 }
 
@@ -371,8 +357,6 @@ func TestDoctorOfWhatCantBeOpenedSaysWhy(t *testing.T) {
 func cwd(t *testing.T) string {
 	t.Helper()
 	dir, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return dir
 }

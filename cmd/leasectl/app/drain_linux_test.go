@@ -40,12 +40,10 @@ func TestTheFirstSignalLetsARunComeToItsEnd(t *testing.T) {
 			if c.twice {
 				time.Sleep(1100 * time.Millisecond) // Two at once are one wish.
 				p.signal(syscall.SIGTERM)
-			} else if err := os.WriteFile(end, nil, 0o600); err != nil {
-				t.Fatal(err)
+			} else {
+				must(t, os.WriteFile(end, nil, 0o600))
 			}
-			if code := p.wait(); code != c.code {
-				t.Errorf("leasectl run = %d, want %d", code, c.code)
-			}
+			p.exits(c.code)
 			all := records(t, l)
 			head := all[len(all)-1]
 			spared := map[bool]int{true: 1}[c.twice]

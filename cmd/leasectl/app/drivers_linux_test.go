@@ -100,9 +100,7 @@ func TestAWorkerTypeMovesToARegisteredStoreUnderLoad(t *testing.T) {
 				t.Fatalf("leasectl copy = %+v", got)
 			}
 			l, err := store.Open(t.Context(), uri, store.OpenOptions{Getenv: lookup(env)})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			t.Cleanup(func() { _ = l.Close(t.Context()) })
 			fresh := startIn(t, env, "run", "--store", uri, "--worker-type", "t", "--instance-id", "new", "--every", "5s", "-v", "--", "sleep", "1000")
 			fresh.await("command started")

@@ -10,7 +10,6 @@ import (
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/testutil/procs"
 	"github.com/slotlease/slotlease/store"
-	"github.com/slotlease/slotlease/workerlease/verify"
 )
 
 // runExtended starts a worker whose lease is extended every 3 s at most, 1 s before
@@ -124,9 +123,7 @@ func TestAnotherTakesOverWhenLeasectlIsKilled(t *testing.T) {
 				t.Errorf("the takeover is attempt %d, want %d", all[i].Attempt, test.attempt)
 			}
 			ends(t, b)
-			if problems := verify.Strict(records(t, l)); len(problems) > 0 {
-				t.Errorf("the ledger: %q", problems)
-			}
+			wantSound(t, l)
 		})
 	}
 }

@@ -45,21 +45,15 @@ func TestEveryKindOfFailureHasItsExitCode(t *testing.T) {
 
 func TestACorruptLedgerIsRefusedWithSoundAdvice(t *testing.T) {
 	l, storeArg := newLedger(t)
-	if err := errors.Join(l.Append(t.Context(), recordtest.Grant(1, 0, "a")), l.Close(t.Context())); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(l.Append(t.Context(), recordtest.Grant(1, 0, "a")), l.Close(t.Context())))
 	path := strings.TrimPrefix(storeArg, "sqlite:")
 	content, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	const page = 4096 // the first, which tells what the file is, stays whole
 	for i := page; i < len(content); i++ {
 		content[i] = 0xa5
 	}
-	if err := os.WriteFile(path, content, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, content, 0o600))
 	got := leasectl(t, nil, "inspect", "slots", "--store", storeArg)
 	if got.code != exit.Refused || !strings.Contains(got.stderr, ": store refused: the file is corrupt: stop all its workers, then remove it: ") {
 		t.Errorf("leasectl inspect slots = %+v, want that the file is corrupt, and what to do", got)
@@ -101,9 +95,7 @@ func (full) Write([]byte) (int, error) { return 0, errors.New("no space left on 
 
 func TestOutputThatCanNotBeWrittenIsAFailure(t *testing.T) {
 	l, storeArg := newLedger(t)
-	if err := l.Append(t.Context(), recordtest.Grant(1, 0, "a")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.Append(t.Context(), recordtest.Grant(1, 0, "a")))
 	for _, args := range [][]string{
 		{"version"},
 		{"version", "--output", "json"},

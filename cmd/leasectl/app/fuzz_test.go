@@ -184,9 +184,7 @@ func FuzzStore(f *testing.F) {
 			a.env = append(a.env, []string{cosmos.KeyVariable + "=" + p, cosmos.ConnectionVariable + "=AccountEndpoint=https://h/;AccountKey=" + p}[how>>1&1])
 		}
 		a.secrets = a.secretsIn(args)
-		if err := c.ParseFlags(args); err != nil {
-			t.Fatal(err)
-		}
+		must(t, c.ParseFlags(args))
 		if target := a.target(c); target.Scheme == "cosmos" {
 			l, err := target.Open(context.Background(), true)
 			if err == nil {

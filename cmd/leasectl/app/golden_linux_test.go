@@ -105,13 +105,9 @@ func TestStatusAndNextOnEachStore(t *testing.T) {
 		for _, r := range []store.Record{
 			grantOf(1, "export", before, "worker-a"), grantOf(2, "export", slot, "worker-b"), lost, recordtest.Told(lost, 2, o),
 		} {
-			if err := l.Append(t.Context(), r); err != nil {
-				t.Fatal(err)
-			}
+			must(t, l.Append(t.Context(), r))
 		}
-		if err := l.(store.Roster).Attend(t.Context(), []store.Presence{present, gone, waits}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, l.(store.Roster).Attend(t.Context(), []store.Presence{present, gone, waits}))
 		var told strings.Builder
 		for _, args := range []string{
 			"prefer --worker-type export --instance-id worker-b --for 1h --reason upgrade",

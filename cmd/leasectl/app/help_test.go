@@ -109,20 +109,14 @@ func TestTheHelpOfRunIsShortAndLeadsToTheRest(t *testing.T) {
 // can't complete.
 func TestWhatCannotBeCompletedShowsNoPassword(t *testing.T) {
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	stderr := os.Stderr
 	os.Stderr = w
 	got := leasectl(t, nil, "__complete", "run", "--store", "mongodb://user:hunter2@h/d", "--tie-breatk", "")
 	os.Stderr = stderr
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.Close())
 	said, err := io.ReadAll(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if !strings.Contains(string(said), "--tie-breatk") {
 		t.Errorf("cobra wrote %q, want what it couldn't complete", said)
 	}

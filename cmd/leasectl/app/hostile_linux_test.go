@@ -44,31 +44,23 @@ func hostileLedger(t *testing.T) string {
 			if i == 2 && workerType == "export" {
 				r.WindowEnd, r.Claim = begin.AddDate(1, 0, 0), "evil\x1b[2J\u202e"
 			}
-			if err := l.Append(t.Context(), r); err != nil {
-				t.Fatal(err)
-			}
+			must(t, l.Append(t.Context(), r))
 		}
 	}
 	db, err := sql.Open("sqlite", strings.TrimPrefix(storeArg, "sqlite:"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer db.Close()
 	for _, name := range evilTypes {
 		_, err := db.ExecContext(t.Context(), `INSERT INTO WorkerLeases (workerType, seq, kind, instanceId, "group", claim, windowStart, windowEnd, token) VALUES (?, 1, 'grant', ?, '', 'c', ?, ?, 1)`,
 			name, evil, now.UnixMilli(), now.AddDate(1, 0, 0).UnixMilli())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
 	// Times that no record may have, in the envelope and elsewhere.
 	for seq, ms := range []int64{253402300800000, -62135596800001, 1<<63 - 1, -1 << 63} {
 		_, err := db.ExecContext(t.Context(), `INSERT INTO WorkerLeases (workerType, seq, kind, instanceId, "group", claim, windowStart, windowEnd, token, readAt, slotStart, slotEnd, fixedAt, doneUntil)
 			VALUES ('late', ?, 'grant', 'a', '', 'c', 1, 2, 1, ?, ?, ?, ?, ?), ('late', ?, 'grant', 'a', '', 'c', 1, ?, 1, NULL, ?, ?, ?, ?), ('soon', ?, 'grant', 'a', '', 'c', 1, ?, ?, 1, ?, ?, ?, ?)`,
 			2*seq+1, ms, ms, ms, ms, ms, 2*seq+2, ms, ms, ms, ms, ms, seq+1, 2+seq, 1+seq, ms, ms, ms, ms)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
 	return storeArg
 }
@@ -182,9 +174,7 @@ func TestCompletionScriptsPassUnchanged(t *testing.T) {
 		root := a.command()
 		root.SetArgs([]string{"completion", shell})
 		root.SetOut(&raw)
-		if err := root.Execute(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, root.Execute())
 		if got := leasectl(t, nil, "completion", shell); got.stdout != raw.String() || raw.Len() == 0 {
 			t.Errorf("leasectl completion %s = %q, want it as cobra makes it", shell, got.stdout)
 		}

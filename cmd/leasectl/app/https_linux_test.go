@@ -25,9 +25,7 @@ import (
 func before(t *testing.T, plain string) *httptest.Server {
 	t.Helper()
 	to, err := url.Parse(plain)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	relay := httptest.NewUnstartedServer(nil)
 	relay.Config.Handler = &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {

@@ -63,19 +63,13 @@ func TestAnIncidentIsFoundAndMendedWithLeasectlAlone(t *testing.T) {
 func leaseByAWrongClock(t *testing.T, uri string) {
 	t.Helper()
 	target, err := storeuri.Parse(uri, func(string) string { return "" })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ledger, err := target.Open(t.Context(), false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	client := workerlease.NewClient(ledger, workerlease.ClientOptions{Clock: clocks.Skewed(clock.New(), 90*time.Second), Roster: true})
 	worker, err := client.StartLeasing(context.Background(), workerlease.Options{WorkerType: "report", LeaseInterval: 2 * time.Second, Priority: 2, InstanceID: "clockless"},
 		workerlease.Callbacks{LeaseAllocated: func(context.Context, workerlease.Lease) {}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() {
 		limited, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
@@ -120,9 +114,7 @@ func awaitHolder(t *testing.T, env []string, instance string) {
 func checks(t *testing.T, env []string) []store.Finding {
 	t.Helper()
 	var r doctor.JSON
-	if err := json.Unmarshal([]byte(mustRun(t, env, "doctor", "--output", "json")), &r); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(mustRun(t, env, "doctor", "--output", "json")), &r))
 	return r.Checks
 }
 

@@ -18,9 +18,7 @@ func TestWorkerTypesAreCompletedFromTheStore(t *testing.T) {
 	for _, name := range []string{"export", "mail", "exchange"} {
 		r := recordtest.Grant(1, 0, "a")
 		r.WorkerType = name
-		if err := l.Append(t.Context(), r); err != nil {
-			t.Fatal(err)
-		}
+		must(t, l.Append(t.Context(), r))
 	}
 	missing := "sqlite:" + filepath.Join(t.TempDir(), "none.db")
 	for _, test := range []struct {

@@ -42,9 +42,7 @@ func underWay(t *testing.T, l store.Ledger) {
 	}
 	q := p
 	q.ID, q.InstanceID, q.Host, q.WorkerType = "2", "odd; rm", "vm-1", "mail"
-	if err := errors.Join(l.Append(t.Context(), r), l.(store.Roster).Attend(t.Context(), []store.Presence{p, q})); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(l.Append(t.Context(), r), l.(store.Roster).Attend(t.Context(), []store.Presence{p, q})))
 }
 
 // What each lever writes, and what is shown of it, on each store.
@@ -110,15 +108,11 @@ func TestHostsAreCompletedOnEachStore(t *testing.T) {
 				Phase: store.PhaseCandidate, Since: now, Seen: now, Next: now.Add(5 * time.Minute),
 			})
 		}
-		if err := l.(store.Roster).Attend(t.Context(), more); err != nil {
-			t.Fatal(err)
-		}
+		must(t, l.(store.Roster).Attend(t.Context(), more))
 		if got := leasectl(t, env, "drain", "--host", "vm-9", "--for", "1h"); got.code != exit.Usage || !strings.Contains(got.stderr, `no worker on host "vm-9", but on odd; rm, vm-1, vm-2: name the worker type`) {
 			t.Errorf("leasectl drain of a host without workers = %+v, want the hosts that there are", got)
 		}
-		if got := leasectl(t, env, "drain", "--worker-type", "export", "--host", "vm-9", "--for", "1h"); got.code != exit.OK {
-			t.Fatalf("leasectl drain = %+v", got)
-		}
+		mustRun(t, env, "drain", "--worker-type", "export", "--host", "vm-9", "--for", "1h")
 		for args, want := range map[string]string{
 			"drain --host ":                                     "vm-1\nvm-2\nvm-9\n:4\n",
 			"drain --host vm-2":                                 "vm-2\n:4\n",
@@ -152,9 +146,7 @@ func TestWhatEndsNamesTheWorkerTypesThatThereAre(t *testing.T) {
 	if all, _, err := l.Tail(t.Context(), "exprot", 9); err != nil || len(all) != 0 {
 		t.Errorf("the ledger has %v, %v, want nothing written", all, err)
 	}
-	if got := leasectl(t, env, "drain", "--worker-type", "export", "--host", "vm-9", "--for", "1h"); got.code != exit.OK {
-		t.Fatalf("leasectl drain = %+v", got)
-	}
+	mustRun(t, env, "drain", "--worker-type", "export", "--host", "vm-9", "--for", "1h")
 	for args, want := range map[string]string{
 		"resume --worker-type export":                          "warning: no pause was in force: nothing has changed; in force are: drains host vm-9 until ",
 		"resume --worker-type export --kind drain --host vm-1": "warning: no drain of vm-1 was in force: nothing has changed; in force are: drains host vm-9 until ",
@@ -170,9 +162,7 @@ func TestTrimDeletesOldRecordsAndForceOverridesOnEachStore(t *testing.T) {
 	onEachStore(t, func(t *testing.T, l store.Ledger, _ string, env []string) {
 		const count = 110
 		for n := range count {
-			if err := l.Append(t.Context(), recordtest.Grant(int64(n+1), n-50_000, "w")); err != nil {
-				t.Fatal(err)
-			}
+			must(t, l.Append(t.Context(), recordtest.Grant(int64(n+1), n-50_000, "w")))
 		}
 		got := leasectl(t, env, "trim", "--worker-type", "export", "--yes", "--output", "json")
 		if want := "{\n  \"workerType\": \"export\",\n  \"deleted\": 9,\n  \"complete\": true\n}\n"; got.code != exit.OK || got.stdout != want {
@@ -186,9 +176,7 @@ func TestTrimDeletesOldRecordsAndForceOverridesOnEachStore(t *testing.T) {
 		r := recordtest.Grant(count+1, 0, "dead")
 		r.SlotStart, r.SlotEnd, r.Token = now.Add(-time.Minute), now.Add(time.Hour), now.UnixMilli()
 		r.WindowStart, r.WindowEnd, r.FixedAt, r.ReadAt = r.SlotStart, r.SlotEnd, r.SlotStart, r.SlotStart
-		if err := l.Append(t.Context(), r); err != nil {
-			t.Fatal(err)
-		}
+		must(t, l.Append(t.Context(), r))
 		if got := leasectl(t, env, "release", "--worker-type", "export", "--force", "--yes", "--reason", "its machine is gone"); got.code != exit.OK {
 			t.Errorf("leasectl release --force = %+v", got)
 		}

@@ -29,19 +29,13 @@ func probed(t *testing.T, p *process, path string) (ok bool, body string) {
 	}
 	client := http.Client{Timeout: timeout, Transport: &http.Transport{DisableKeepAlives: true}}
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, at+path, http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	r.Header.Set("User-Agent", "kube-probe/1.30")
 	answer, err := client.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer answer.Body.Close()
 	b, err := io.ReadAll(answer.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return answer.StatusCode >= 200 && answer.StatusCode < 400, string(b)
 }
 
@@ -60,9 +54,7 @@ func TestRunCountsWhatItHoldsAndStopsWithAClientThatIsStuck(t *testing.T) {
 		}
 	}
 	stuck, err := net.Dial("tcp", listensAt(a))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer stuck.Close()
 	if _, err := io.WriteString(stuck, "GET /status HTTP/1.1\r\nHo"); err != nil {
 		t.Fatal(err)

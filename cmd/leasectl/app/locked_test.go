@@ -28,14 +28,10 @@ func TestACommandSaysAtOnceThatTheFileIsLocked(t *testing.T) {
 		t.Fatalf("leasectl init = %d: %s", code, &stderr)
 	}
 	db, err := sql.Open("sqlite", path) // registered by store/sqlite
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = db.Close() }()
 	other, err := db.Conn(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := other.ExecContext(t.Context(), "BEGIN EXCLUSIVE"); err != nil {
 		t.Fatal(err)
 	}

@@ -71,13 +71,9 @@ func TestTheCommandsAnswerSoonOnALongLedgerOfEachRegisteredStore(t *testing.T) {
 func plant(t *testing.T, uri string, env []string, count int64) {
 	t.Helper()
 	l, err := store.Open(t.Context(), uri, store.OpenOptions{Getenv: lookup(env)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = l.Close(t.Context()) }()
-	if err := l.Init(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.Init(t.Context()))
 	const every, trimmed, atATime = 30 * time.Second, 1000, 32
 	last := storeTime(t, l).Truncate(every)
 	began := time.Now()

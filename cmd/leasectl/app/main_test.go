@@ -41,6 +41,14 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// must ends the test if something went wrong. It is for the test's own goroutine.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // output is what leasectl did.
 type output struct {
 	code           int
@@ -73,17 +81,13 @@ func newLedger(t *testing.T) (store.Ledger, string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "leases.db")
 	l, err := sqlite.Open(t.Context(), sqlite.Options{Path: path})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() {
 		if err := l.Close(context.Background()); err != nil {
 			t.Error(err)
 		}
 	})
-	if err := l.Init(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.Init(t.Context()))
 	return l, "sqlite:" + path
 }
 
@@ -91,8 +95,6 @@ func newLedger(t *testing.T) (store.Ledger, string) {
 func storeTime(t *testing.T, l store.Ledger) time.Time {
 	t.Helper()
 	s, err := l.Now(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return s.Time
 }

@@ -11,9 +11,7 @@ func TestThePagesOfManHaveWhatTheHelpHas(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	root := (&app{}).command()
-	if err := writeMan(root, dir); err != nil {
-		t.Fatal(err)
-	}
+	must(t, writeMan(root, dir))
 	for _, c := range root.Commands() {
 		if c.Hidden || c.Name() == "help" || c.Name() == "completion" {
 			continue

@@ -34,18 +34,14 @@ func TestNextKnowsTheTimesOfAJobByItsWorkers(t *testing.T) {
 				WorkerType: "export", ID: "1", Client: "1", InstanceID: "a", Host: "vm-1", PID: 7, Schedule: "every 5m",
 				Phase: store.PhaseCandidate, Since: now, Seen: now, Next: now.Add(5 * time.Minute), Job: job,
 			}
-			if err := errors.Join(l.Append(t.Context(), r), l.(store.Roster).Attend(t.Context(), []store.Presence{p})); err != nil {
-				t.Fatal(err)
-			}
+			must(t, errors.Join(l.Append(t.Context(), r), l.(store.Roster).Attend(t.Context(), []store.Presence{p})))
 			got := leasectl(t, nil, "next", "--store", storeArg, "--worker-type", "export", "--count", "1", "--output", "json")
 			var list firings.Report
 			if err := json.Unmarshal([]byte(got.stdout), &list); err != nil || got.code != exit.OK || len(list.Slots) != 1 {
 				t.Fatalf("leasectl next = %+v, %v", got, err)
 			}
 			start, err := time.Parse(time.RFC3339, list.Slots[0].Start)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			begunBy := ""
 			var times *inspect.JobTimes
 			if job != nil {
@@ -62,9 +58,7 @@ func TestNextKnowsTheTimesOfAJobByItsWorkers(t *testing.T) {
 func TestNextShowsComposedSchedules(t *testing.T) {
 	t.Parallel()
 	dates := filepath.Join(t.TempDir(), "holidays")
-	if err := os.WriteFile(dates, []byte("# holidays\n2026-12-24..2026-12-26  # Christmas\n\n2027-01-01,2027-01-06\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(dates, []byte("# holidays\n2026-12-24..2026-12-26  # Christmas\n\n2027-01-01,2027-01-06\n"), 0o600))
 	for want, args := range map[string][]string{
 		"every 1h30m from 00:30":                                                   {"--every", "90m", "--from", "00:30"},
 		"every 336h from 1970-01-07T06:00:00Z":                                     {"--every", "336h", "--from", "2026-01-07T06:00:00Z"},
@@ -82,9 +76,7 @@ func TestNextShowsComposedSchedules(t *testing.T) {
 	l, storeArg := newLedger(t)
 	r := recordtest.Grant(1, 0, "a")
 	r.Schedule = "cron @hourly shifted 1m37.564s"
-	if err := l.Append(t.Context(), r); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.Append(t.Context(), r))
 	got := leasectl(t, nil, "next", "--store", storeArg, "--worker-type", "export", "--count", "1")
 	if got.code != exit.OK || !strings.Contains(got.stdout, ":01:37.564Z") {
 		t.Errorf("leasectl next = %+v, want the place that the record has", got)
@@ -94,9 +86,7 @@ func TestNextShowsComposedSchedules(t *testing.T) {
 func TestSchedulesThatCannotBeAreRefusedAtOnce(t *testing.T) {
 	t.Parallel()
 	dates := filepath.Join(t.TempDir(), "holidays")
-	if err := os.WriteFile(dates, []byte("2026-12-24\n25.12.2026\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(dates, []byte("2026-12-24\n25.12.2026\n"), 0o600))
 	for _, c := range []struct {
 		args []string
 		want []string

@@ -22,18 +22,14 @@ func waiting(t *testing.T, l store.Ledger) {
 		WorkerType: "nightly", ID: "1", Client: "1", InstanceID: "worker-a", Host: "vm-1", Schedule: "every 24h", Phase: store.PhaseCandidate,
 		Since: now, Seen: now, Next: now.Add(4 * time.Minute),
 	}
-	if err := l.(store.Roster).Attend(t.Context(), []store.Presence{p}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.(store.Roster).Attend(t.Context(), []store.Presence{p}))
 }
 
 // All commands know a worker type that has workers and no records, or only those of orders.
 func TestATypeThatWaitsForItsFirstSlotIsKnown(t *testing.T) {
 	t.Parallel()
 	onEachStore(t, func(t *testing.T, l store.Ledger, _ string, env []string) {
-		if err := l.Append(t.Context(), recordtest.Grant(1, 0, "worker-b")); err != nil {
-			t.Fatal(err)
-		}
+		must(t, l.Append(t.Context(), recordtest.Grant(1, 0, "worker-b")))
 		waiting(t, l)
 		if got := leasectl(t, env, "__completeNoDesc", "why", "--worker-type", "n"); !strings.HasPrefix(got.stdout, "nightly\n") {
 			t.Errorf("completing a worker type = %+v, want that of the roster", got)
@@ -62,9 +58,7 @@ func longSlot(t *testing.T, l store.Ledger) {
 	r.SlotStart = storeTime(t, l).Truncate(time.Hour).Add(-time.Hour)
 	r.SlotEnd, r.Schedule = r.SlotStart.Add(24*time.Hour), fmt.Sprintf("cron 0 %d * * *", r.SlotStart.Hour()) // It ends in 22 h at least.
 	r.WindowStart, r.WindowEnd, r.ReadAt, r.Token = r.SlotStart, r.SlotEnd, r.SlotStart.Add(-time.Second), r.SlotStart.UnixMilli()
-	if err := l.Append(t.Context(), r); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.Append(t.Context(), r))
 }
 
 // An order that ends before a holder reads it isn't promised to be heard.
@@ -122,14 +116,10 @@ func TestStatusForgetsTheReleaseOfALeaseThatIsOver(t *testing.T) {
 		t.Fatalf("leasectl release = %+v, and status %s", got, status())
 	}
 	order, err := l.Get(t.Context(), "export", 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	released := recordtest.Release(order, 3, storeTime(t, l))
 	released.Orders = order.Orders
-	if err := l.Append(t.Context(), released); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.Append(t.Context(), released))
 	if got := status(); strings.Contains(got, "asks for the release") {
 		t.Errorf("leasectl status = %s, want no release of what was released", got)
 	}

@@ -15,7 +15,6 @@ import (
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/testutil/procs"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease/history"
-	"github.com/slotlease/slotlease/workerlease/verify"
 )
 
 // startOnce starts a worker whose command is a job of each slot.
@@ -36,9 +35,7 @@ func ends(t *testing.T, ps ...*process) {
 		p.signal(syscall.SIGTERM)
 	}
 	for _, p := range ps {
-		if code := p.wait(); code != exit.OK {
-			t.Errorf("leasectl run = %d, want 0", code)
-		}
+		p.exits(exit.OK)
 		if left := p.descendants(); len(left) > 0 {
 			t.Errorf("left behind: %v", left)
 		}
@@ -123,9 +120,7 @@ func TestAJobThatFailsIsTriedSoOftenInAll(t *testing.T) {
 			t.Errorf("worker %d ran: %v, and told %q: %v", i, ran, want, !ran)
 		}
 	}
-	if problems := verify.Strict(records(t, l)); len(problems) > 0 {
-		t.Errorf("the ledger: %q", problems)
-	}
+	wantSound(t, l)
 }
 
 func TestAJobThatIsStoppedIsDoneOrLeftToOthers(t *testing.T) {
@@ -176,9 +171,7 @@ func TestAMissedSlotIsMadeUpForInTheNext(t *testing.T) {
 	ends(t, p)
 	runs := procs.Lines(file)[len(before):]
 	late, err := time.Parse(time.RFC3339, runs[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if next := store.Format(late.Add(6 * time.Second)); runs[1] != next || slices.Contains(before, runs[0]) || late.Add(6*time.Second).After(restarted) {
 		t.Errorf("after slots %q those of %q were run, want one that was missed, and the one behind it", before, runs)
 	}

@@ -15,9 +15,7 @@ import (
 // A signal that comes while the store is being opened ends leasectl as at any other time.
 func TestASignalWhileTheStoreIsOpenedIsNoError(t *testing.T) {
 	target, err := storeuri.Parse("sqlite:"+filepath.Join(t.TempDir(), "l.db"), func(string) string { return "" })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(errors.New("terminated"))
 	for once, want := range map[bool]int{false: exit.OK, true: exit.Interrupted} {

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/testutil/procs"
 	"github.com/slotlease/slotlease/store"
 )
@@ -32,9 +31,7 @@ func TestAnOrderLeavesTheCommandItsGrace(t *testing.T) {
 				script := fmt.Sprintf(`trap 'echo >>%s; sleep %v; echo >>%s; exit 3' TERM; echo up; while :; do sleep 0.01; done`, told, tidies.Seconds(), tidied)
 				p := start(t, append(args, "--", "/bin/sh", "-c", script)...)
 				p.await("up\n")
-				if got := leasectl(t, []string{"LEASECTL_STORE=" + storeArg}, append(strings.Fields(order), "--worker-type", "t")...); got.code != exit.OK {
-					t.Fatalf("leasectl %s = %+v", order, got)
-				}
+				mustRun(t, []string{"LEASECTL_STORE=" + storeArg}, append(strings.Fields(order), "--worker-type", "t")...)
 				var released store.Record
 				procs.Eventually(t, "the release of the rest, or its end", func() bool {
 					all, _, err := l.Tail(t.Context(), "t", 10)

@@ -62,9 +62,7 @@ func TestWhatCameOfACommandIsShownOnEachStore(t *testing.T) {
 					t.Errorf("when the worker has ended, the row is %+v, want it as before: %+v", after, row)
 				}
 				all, _, err := l.Tail(t.Context(), workerType, 100)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				told := 0
 				for i, j := 0, len(all)-1; i < j; i, j = i+1, j-1 {
 					all[i], all[j] = all[j], all[i]

@@ -24,9 +24,7 @@ func blocking(t *testing.T) (l store.Ledger, storeArg string) {
 	r := recordtest.Grant(1, 0, "stranger")
 	r.WindowStart = time.Now().Add(-time.Minute).Truncate(time.Millisecond)
 	r.WindowEnd, r.Token = r.WindowStart.AddDate(0, 0, 30), r.WindowStart.UnixMilli()
-	if err := l.Append(t.Context(), r); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.Append(t.Context(), r))
 	return l, storeArg
 }
 
@@ -52,13 +50,9 @@ func terminal(t *testing.T) (user, program *os.File) {
 	if err == nil {
 		err = unix.IoctlSetPointerInt(int(user.Fd()), unix.TIOCSPTLCK, 0)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	program, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = program.Close() })
 	return user, program
 }

@@ -47,9 +47,7 @@ func TestThePlanForMongoDBIsThatOfTheDocumentation(t *testing.T) {
 		t.Fatalf("leasectl plan = %+v, %v", got, err)
 	}
 	page, err := os.ReadFile("../../../docs/stores/mongodb.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	daily := float64(p.PerDay[0].Requests)
 	// Of the three hellos for each of the three workers' stamps, one goes to the primary.
 	primary := daily - 2*3*float64(p.SlotsPerDay)

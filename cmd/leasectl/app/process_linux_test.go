@@ -21,6 +21,7 @@ import (
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/cosmos"
 	"github.com/slotlease/slotlease/testutil/cosmospeer"
+	"github.com/slotlease/slotlease/workerlease/verify"
 )
 
 // markName is the environment variable by which the descendants of a test's
@@ -72,21 +73,15 @@ func startUnder(t *testing.T, under []string, args ...string) *process {
 	proveProcesses(t)
 	p := &process{t: t, mark: rand.Text(), tmp: t.TempDir(), done: make(chan struct{}), read: make(chan struct{})}
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	argv := append(append(slices.Clone(under), self), args...)
 	p.cmd = exec.Command(argv[0], argv[1:]...)
 	p.cmd.Env = append(os.Environ(), asLeasectl+"=1", markName+"="+p.mark, "TMPDIR="+p.tmp, cosmos.KeyVariable+"="+cosmospeer.Key())
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	p.cmd.Stdout, p.cmd.Stderr, p.pipe = w, w, r
-	if err := p.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.cmd.Start())
 	_ = w.Close()
 	go func() {
 		defer close(p.read)
@@ -189,6 +184,22 @@ func (p *process) wait() int {
 	return p.cmd.ProcessState.ExitCode()
 }
 
+// exits waits for the end of leasectl, and demands an exit code.
+func (p *process) exits(want int) {
+	p.t.Helper()
+	if code := p.wait(); code != want {
+		p.t.Errorf("leasectl has ended with %d, want %d:\n%s", code, want, p.output())
+	}
+}
+
+// wantSound demands that nothing is wrong with a ledger.
+func wantSound(t *testing.T, l store.Ledger) {
+	t.Helper()
+	if problems := verify.Strict(records(t, l)); len(problems) > 0 {
+		t.Errorf("the ledger: %q", problems)
+	}
+}
+
 // descendants are the living processes that carry the mark, but for leasectl
 // itself; guards don't carry it.
 func (p *process) descendants() []int {
@@ -214,9 +225,7 @@ func (p *process) goneAfterKill(killed time.Time) {
 func records(t *testing.T, l store.Ledger) []store.Record {
 	t.Helper()
 	tail, _, err := l.Tail(t.Context(), "t", 1000)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	slices.Reverse(tail)
 	return tail
 }

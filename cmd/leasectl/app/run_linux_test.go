@@ -59,9 +59,7 @@ func TestNoDescendantOutlivesTheWindow(t *testing.T) {
 		"when leasectl is stopped":         func(_ *testing.T, p *process, _ string) { p.signal(syscall.SIGSTOP) },
 		"when the ledger is removed": func(t *testing.T, _ *process, path string) {
 			t.Helper()
-			if err := os.Remove(path); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.Remove(path))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -254,9 +252,7 @@ func TestSIGTERMStopsTheCommandThenReleases(t *testing.T) {
 	ended := storeTime(t, l)
 	boot := guard.Boottime()
 	lines, err := demo.ReadLog(log)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	last := lines[len(lines)-1]
 	if last.Event != demo.LineEnd {
 		t.Errorf("the command was not let finish: its last line is %+v", last)
@@ -298,9 +294,7 @@ func TestASecondSignalKillsACommandThatWillNotStop(t *testing.T) {
 				t.Error("two signals at once left the command no grace")
 			}
 			p.signal(syscall.SIGINT)
-			if code := p.wait(); code != exit.OK {
-				t.Errorf("leasectl run = %d, want 0", code)
-			}
+			p.exits(exit.OK)
 			if left := p.descendants(); len(left) > 0 {
 				t.Errorf("left behind: %v", left)
 			}
@@ -329,9 +323,7 @@ func TestAStoreThatIsDownIsToldAtOnceAndKeepsNobodyFromStopping(t *testing.T) {
 	t.Parallel()
 	// Connections are accepted, and never answered.
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer l.Close()
 	p := startRun(t, "mongodb://"+l.Addr().String()+"/jobs", "a", nil, "true")
 	p.await(`worker "a" of worker type "t", priority 0, every 1s`)
@@ -361,9 +353,7 @@ func TestASignalThatWasIgnoredAtTheStartStaysIgnored(t *testing.T) {
 func lockFile(t *testing.T, path string) (unlock func()) {
 	t.Helper()
 	db, err := sql.Open("sqlite", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = db.Close() })
 	db.SetMaxOpenConns(1)
 	exec := func(statements string) {

@@ -36,13 +36,9 @@ func TestScripts(t *testing.T) {
 	for _, path := range scripts {
 		t.Run(strings.TrimSuffix(filepath.Base(path), ".txt"), func(t *testing.T) {
 			text, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			home, err := os.Getwd()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			t.Chdir(t.TempDir())
 			got := played(t, string(text))
 			t.Chdir(home)
@@ -55,9 +51,7 @@ func TestScripts(t *testing.T) {
 func played(t *testing.T, script string) string {
 	t.Helper()
 	dir, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var b strings.Builder
 	var env []string
 	written := map[string]string{}

@@ -39,9 +39,7 @@ func serviceManager(t *testing.T) (n *notified, under []string) {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "notify")
 	c, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: name, Net: "unixgram"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = c.Close() })
 	n = &notified{}
 	t.Cleanup(func() {

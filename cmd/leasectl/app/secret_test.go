@@ -37,13 +37,9 @@ func TestNoOutputEverShowsAPassword(t *testing.T) {
 	suites.SameGoroutines(t)
 	const canary = "c4n4ry"
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	refused := l.Addr().String()
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.Close())
 	t.Chdir(t.TempDir())
 	stores := []string{
 		"mongodb://user:" + canary + "@" + refused + "/jobs",
@@ -119,9 +115,7 @@ func fileOf(t *testing.T, content string) (path string) {
 		_, err = f.WriteString(content)
 		err = errors.Join(err, f.Close())
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return f.Name()
 }
 
@@ -189,9 +183,7 @@ func TestAPasswordLikeOtherTextsGarblesNothing(t *testing.T) {
 func TestThePathOfASQLiteFileIsNoSecret(t *testing.T) {
 	t.Chdir(t.TempDir())
 	here, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for name, word := range map[string]string{"password=hunter2": "'sqlite:password=hunter2'", "sig=it's": `'sqlite:sig=it'\''s'`} {
 		for _, way := range []func(args ...string) output{
 			func(args ...string) output {

@@ -15,9 +15,7 @@ func TestWhoMayLookIsSettledBeforeTheStoreIsAsked(t *testing.T) {
 	dir := t.TempDir()
 	absent := "sqlite:" + filepath.Join(dir, "none.db")
 	for name, content := range map[string]string{"token": "0123456789abcdef\n", "short": "0123456789abcde\n", "empty": ""} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600))
 	}
 	const reached = "others reach it, so give --token-file, or --trust-header behind a proxy"
 	run := "run --worker-type report --every 1m "

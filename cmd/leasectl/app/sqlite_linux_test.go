@@ -23,9 +23,7 @@ func TestRunCreatesALedgerThatIsMissingAsTheLibraryDoes(t *testing.T) {
 		t.Errorf("leasectl run printed %q, want %q", p.output(), want)
 	}
 	l, err := sqlite.Open(t.Context(), sqlite.Options{Path: path, ReadOnly: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer l.Close(t.Context())
 	if len(records(t, l)) == 0 {
 		t.Error("the ledger that leasectl run created has no records")
@@ -43,28 +41,18 @@ func TestInspectNeedsNoRightToWrite(t *testing.T) {
 		t.Skip("the owner of the file may write it: run as root")
 	}
 	l, storeArg := newLedger(t)
-	if err := l.Append(t.Context(), recordtest.Grant(1, 0, "a")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.Append(t.Context(), recordtest.Grant(1, 0, "a")))
 	path := strings.TrimPrefix(storeArg, "sqlite:")
 	dir := filepath.Dir(path)
 	for _, d := range []string{dir, filepath.Dir(dir)} {
-		if err := os.Chmod(d, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Chmod(d, 0o755))
 	}
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	binary, err := os.ReadFile(self)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	program := filepath.Join(dir, "leasectl")
-	if err := os.WriteFile(program, binary, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(program, binary, 0o755))
 	for _, state := range []string{"in use", "at rest"} {
 		c := exec.CommandContext(t.Context(), program, "inspect", "slots", "--store", storeArg)
 		c.Dir = "/"
@@ -73,18 +61,14 @@ func TestInspectNeedsNoRightToWrite(t *testing.T) {
 		if got, err := c.CombinedOutput(); err != nil || !strings.Contains(string(got), "ended") {
 			t.Errorf("leasectl inspect slots of a ledger %s = %v, %q, want the slot that has ended", state, err, got)
 		}
-		if err := l.Close(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, l.Close(t.Context()))
 	}
 }
 
 func TestALedgerThatWorkersMayNotShareIsRefused(t *testing.T) {
 	_, storeArg := newLedger(t)
 	path := strings.TrimPrefix(storeArg, "sqlite:")
-	if err := os.Link(path, path+".link"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Link(path, path+".link"))
 	for _, args := range [][]string{
 		{"init"}, {"inspect", "slots"}, {"run", "--worker-type", "t", "--every", "1s", "--", "true"},
 	} {
@@ -100,9 +84,7 @@ func TestRunLeasesNoMoreWhenItsLedgerMayNotBeShared(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "leases.db")
 	p := startRun(t, "sqlite:"+path, "a", nil, "sh", "-c", "echo works; sleep 1000")
 	p.await("works")
-	if err := os.Remove(path + "-wal"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(path+"-wal"))
 	p.await("leases.db-wal was removed while in use")
 	before := strings.Count(p.output(), ": allocated")
 	time.Sleep(2500 * time.Millisecond)
@@ -126,13 +108,9 @@ func TestRunEndsWhenItsLedgerIsRemoved(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "leases.db")
 			p := startRun(t, "sqlite:"+path, "a", nil, "sh", "-c", "echo works; sleep 1000")
 			p.await("works")
-			if err := os.Rename(path, path+".away"); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.Rename(path, path+".away"))
 			if p.awaitMatch(" was removed: .*; leasectl ends in 10s\n"); back {
-				if err := os.Rename(path+".away", path); err != nil {
-					t.Fatal(err)
-				}
+				must(t, os.Rename(path+".away", path))
 			}
 			code := p.wait()
 			want := "\ntry: put the ledger back, or a backup of it, before you start workers again: leasectl run creates an empty one otherwise\n"
@@ -155,13 +133,9 @@ func TestRunThatIsStoppedSaysThatItsLedgerWasRemoved(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "leases.db")
 	p := start(t, "run", "--store", "sqlite:"+path, "--worker-type", "t", "--cron", "0 0 1 1 *", "--failover-within", "1h", "--", "sh", "-c", "echo works; exec sleep 1000")
 	p.await("works")
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(path))
 	p.signal(syscall.SIGTERM)
-	if code := p.wait(); code != exit.Missing {
-		t.Errorf("leasectl run = %d, want %d", code, exit.Missing)
-	}
+	p.exits(exit.Missing)
 	for _, want := range []string{path + " was removed: stop all workers", "\nleasectl: stop leasing \"t\": the lease may not have been released", "\ntry: put the ledger back"} {
 		if !strings.Contains(p.output(), want) {
 			t.Errorf("leasectl run didn't print %q", want)
@@ -173,9 +147,7 @@ func TestRunThatIsStoppedSaysThatItsLedgerWasRemoved(t *testing.T) {
 func TestOnceWarnsOfANewLedgerThatIsNamedByTheWorkingDirectory(t *testing.T) {
 	t.Chdir(t.TempDir())
 	dir, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	const warning = "WARN  creating the ledger sqlite:"
 	for _, c := range []struct {
 		path  string

@@ -26,9 +26,7 @@ func TestASignalEndsTheWaitForAStoreFileThatIsAPipe(t *testing.T) {
 		}
 		p := start(t, append([]string{c.args[0], "--store-file", path}, c.args[1:]...)...)
 		w, err := os.OpenFile(path, os.O_WRONLY, 0) // It waits for the reader.
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		p.signal(syscall.SIGTERM)
 		if code := p.wait(); code != c.code || p.output() != "" {
 			t.Errorf("leasectl %q = %d, %q, want the code %d alone", c.args, code, p.output(), c.code)

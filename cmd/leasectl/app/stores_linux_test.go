@@ -19,24 +19,19 @@ import (
 	"github.com/slotlease/slotlease/store/mongo"
 	"github.com/slotlease/slotlease/testutil/cosmospeer"
 	"github.com/slotlease/slotlease/testutil/mongopeer"
-	"github.com/slotlease/slotlease/workerlease/verify"
 )
 
 // mongoLedger is a ledger of the test's own on the MongoDB peer, with its --store.
 func mongoLedger(t *testing.T) (store.Ledger, string) {
 	t.Helper()
 	u, err := url.Parse(mongopeer.URI(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	u.Path = fmt.Sprintf("/leasectl_%d", time.Now().UnixNano())
 	q := u.Query()
 	q.Set("collection", "leases")
 	u.RawQuery = q.Encode()
 	l, err := mongo.Open(t.Context(), mongo.Options{URI: u.String()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = l.Close(context.Background()) })
 	return l, u.String()
 }
@@ -62,9 +57,7 @@ func openCosmos(t *testing.T, account string) (store.Ledger, string) {
 	t.Helper()
 	uri := strings.Replace(account, "/?", fmt.Sprintf("/leasectl_%d/leases?", time.Now().UnixNano()), 1)
 	l, err := cosmos.Open(t.Context(), cosmos.Options{URI: uri, Key: cosmospeer.Key()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = l.Close(context.Background()) })
 	return l, uri
 }
@@ -141,9 +134,7 @@ func wantAnother(t *testing.T, l store.Ledger, uri string, every time.Duration, 
 		back := storeTime(t, l)
 		await("a slot is claimed after the server's return", func(r store.Record) bool { return r.FixedAt.After(back) })
 	}
-	if problems := verify.Strict(records(t, l)); len(problems) > 0 {
-		t.Errorf("the ledger: %q", problems)
-	}
+	wantSound(t, l)
 	if s := inspected(t, env); s.WorkerType != "t" {
 		t.Errorf("leasectl inspect slots = %+v", s)
 	}

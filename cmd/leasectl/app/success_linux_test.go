@@ -22,9 +22,7 @@ func succeeded(t *testing.T, p *process) (count float64, last time.Time) {
 			return 0
 		}
 		value, err := strconv.ParseFloat(match[1], 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return value
 	}
 	if seconds := metric("slotlease_task_last_success_timestamp_seconds"); seconds != 0 {
@@ -51,9 +49,7 @@ func TestACommandThatSucceedsIsCounted(t *testing.T) {
 				t.Errorf("while it runs there are %v successes, the last at %s, want none", count, store.Format(last))
 			}
 			before := storeTime(t, l)
-			if err := os.WriteFile(file, nil, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(file, nil, 0o600))
 			var count float64
 			var last time.Time
 			procs.Eventually(t, "a success is counted", func() bool { count, last = succeeded(t, p); return !last.IsZero() })

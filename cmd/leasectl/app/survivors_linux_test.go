@@ -37,19 +37,13 @@ func unkillable(t *testing.T) (rooted, self string) {
 		unavailable(t, "not root, so that no command can be set-user-ID root")
 	}
 	source, err := os.ReadFile("testdata/rooted.c")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	binary, err := os.ReadFile("/proc/self/exe")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	// Another user must be able to look into it, and tests have their own on a tmpfs, which may be
 	// without set-user-ID programs.
 	dir, err := os.MkdirTemp("/tmp", "survivors") //nolint:usetesting // See above.
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	rooted, self = filepath.Join(dir, "rooted"), filepath.Join(dir, "leasectl.test")
 	gcc := exec.Command("gcc", "-o", rooted, "-x", "c", "-")
@@ -64,9 +58,7 @@ func unkillable(t *testing.T) (rooted, self string) {
 	syscall.ForkLock.RLock()
 	err = os.WriteFile(self, binary, 0o755)
 	syscall.ForkLock.RUnlock()
-	if err := errors.Join(err, os.Chmod(dir, 0o777), os.Chmod(self, 0o755), os.Chmod(rooted, 0o755|os.ModeSetuid)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(err, os.Chmod(dir, 0o777), os.Chmod(self, 0o755), os.Chmod(rooted, 0o755|os.ModeSetuid)))
 	return rooted, self
 }
 
@@ -107,13 +99,9 @@ func TestALeaseIsKeptForWhatCanNotBeKilled(t *testing.T) {
 				}
 				err = os.Chmod(dir, info.Mode().Perm()|1)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			notes := filepath.Join(t.TempDir(), "notes")
-			if err := errors.Join(os.WriteFile(notes, nil, 0o666), os.Chmod(notes, 0o666)); err != nil {
-				t.Fatal(err)
-			}
+			must(t, errors.Join(os.WriteFile(notes, nil, 0o666), os.Chmod(notes, 0o666)))
 			t.Cleanup(func() {
 				for _, line := range procs.Lines(notes) {
 					if pid, err := strconv.Atoi(line); err == nil {

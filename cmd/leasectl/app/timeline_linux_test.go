@@ -25,9 +25,7 @@ func TestATimelineOnEachStore(t *testing.T) {
 			r.SlotStart = start.Add(time.Duration(i) * 5 * time.Minute)
 			r.SlotEnd = r.SlotStart.Add(5 * time.Minute)
 			r.WindowStart, r.WindowEnd, r.Token = r.SlotStart, r.SlotEnd, r.SlotStart.UnixMilli()
-			if err := l.Append(t.Context(), r); err != nil {
-				t.Fatal(err)
-			}
+			must(t, l.Append(t.Context(), r))
 		}
 		for args, want := range map[string]string{
 			"--since 31m":                      `(?m)^export  *A━+·+$\n^import  *B━+·+$\n\nA anna  B bert`,

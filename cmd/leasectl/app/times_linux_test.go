@@ -41,9 +41,7 @@ func TestADaemonThatFailsRunsOnAnotherMachineSoon(t *testing.T) {
 	b := startRun(t, storeArg, "b", append(flags, "--priority", "1"), "sleep", "1000")
 	b.await(`standby: held by "a"`)
 	b.says(false, false)
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, nil, 0o600))
 	b.await("command started")
 	b.says(true, true)
 	a.says(false, false)
@@ -149,9 +147,7 @@ func TestASlotThatHasPassedHasACodeOfItsOwn(t *testing.T) {
 		g.WorkerType, g.Schedule, g.SlotStart, g.SlotEnd = "t", "every 2400h", slot.Start.Add(-2400*time.Hour), slot.Start
 		g.WindowStart, g.WindowEnd = g.SlotStart, now.Truncate(time.Millisecond)
 		for _, r := range []store.Record{g, recordtest.Done(g, 2, slot.End, g.WindowEnd)} {
-			if err := l.Append(t.Context(), r); err != nil {
-				t.Fatal(err)
-			}
+			must(t, l.Append(t.Context(), r))
 		}
 		code, out := current(t, storeArg, "a", []string{"--once-per-slot"}, "echo", "working")
 		if code != exit.Missed || !strings.Contains(out, `skipped, since "z" still ran for an earlier one`) || strings.Contains(out, "working\n") {

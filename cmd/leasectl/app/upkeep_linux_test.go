@@ -21,9 +21,7 @@ import (
 
 func TestBackupCopiesALedgerThatIsInUse(t *testing.T) {
 	l, storeArg := newLedger(t)
-	if err := l.Append(t.Context(), recordtest.Grant(1, 0, "worker-a")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.Append(t.Context(), recordtest.Grant(1, 0, "worker-a")))
 	to := filepath.Join(t.TempDir(), "copy.db")
 	got := leasectl(t, nil, "backup", "--store", storeArg, "--to", to)
 	if got.code != exit.OK || got.stdout != "copied the ledger "+storeArg+" to "+to+"\n" {
@@ -68,9 +66,7 @@ func wrongClock(t *testing.T, by time.Duration, records ...store.Record) (storeA
 	if err == nil {
 		err = l.Close(t.Context())
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return "sqlite:" + path
 }
 
@@ -118,14 +114,10 @@ func TestReanchorRefusesALedgerThatIsInUse(t *testing.T) {
 	}
 	storeArg = wrongClock(t, -3*time.Hour)
 	l, err := sqlite.Open(t.Context(), sqlite.Options{Path: strings.TrimPrefix(storeArg, "sqlite:")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer l.Close(t.Context())
 	before, err := l.Now(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if text := l.Warning(); !strings.Contains(text, "ahead of store time") {
 		t.Errorf("Warning() = %q", text)
 	}

@@ -158,9 +158,7 @@ func TestVerifyOfASoundLedgerSucceedsAndWarningsFailWithStrict(t *testing.T) {
 		t.Errorf("leasectl verify of a type without records = %+v, want that nothing was checked", got)
 	}
 	for seq := int64(1); seq <= 3; seq++ {
-		if err := l.Append(t.Context(), recordtest.Grant(seq, int(seq), "a")); err != nil {
-			t.Fatal(err)
-		}
+		must(t, l.Append(t.Context(), recordtest.Grant(seq, int(seq), "a")))
 	}
 	// Nobody has claimed a slot since.
 	got := leasectl(t, env, "verify", "--worker-type", "export")
@@ -190,15 +188,11 @@ func TestVerifyFindsWhatOtherProgramsWroteIntoTheFile(t *testing.T) {
 			if r.WorkerType = name; name == "Export" && seq > 1 {
 				break
 			}
-			if err := l.Append(t.Context(), r); err != nil {
-				t.Fatal(err)
-			}
+			must(t, l.Append(t.Context(), r))
 		}
 	}
 	db, err := sql.Open("sqlite", strings.TrimPrefix(uri, "sqlite:"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = db.Close() }()
 	for _, statement := range []string{
 		"UPDATE WorkerLeases SET claim = NULL WHERE workerType = 'export' AND seq = 2",

@@ -35,9 +35,7 @@ func onEachStore(t *testing.T, test func(t *testing.T, l store.Ledger, uri strin
 			}
 			l, uri := open(t)
 			env := []string{storeuri.Variable + "=" + uri, cosmos.KeyVariable + "=" + cosmospeer.Key()}
-			if got := leasectl(t, env, "init"); got.code != exit.OK {
-				t.Fatalf("leasectl init = %+v", got)
-			}
+			mustRun(t, env, "init")
 			test(t, l, uri, env)
 		})
 	}
@@ -77,9 +75,7 @@ func TestInspectWorkersOnEachStore(t *testing.T) {
 		q, gone := p, p
 		q.ID, q.InstanceID, q.Host, q.Phase, q.Missed, q.Priority, q.Effective, q.Score = "2", "worker-b", "vm-2", store.PhaseHolder, "", 0, 0, &score
 		gone.ID, gone.InstanceID, gone.Seen, gone.Next = "3", "worker-c", now.Add(-time.Hour), now.Add(-30*time.Minute)
-		if err := errors.Join(l.Append(t.Context(), r), l.(store.Roster).Attend(t.Context(), []store.Presence{p, q, gone})); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(l.Append(t.Context(), r), l.(store.Roster).Attend(t.Context(), []store.Presence{p, q, gone})))
 		for _, output := range []string{"table", "json"} {
 			got := leasectl(t, env, "inspect", "workers", "--worker-type", "export", "--output", output)
 			if got.code != exit.OK {

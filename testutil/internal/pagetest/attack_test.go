@@ -261,9 +261,7 @@ func TestThePageAnswersWhileOthersHoldConnections(t *testing.T) {
 			}()
 			for i := range 600 {
 				c, err := net.Dial("tcp", s.addr)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				held = append(held, c)
 				text := strings.NewReplacer("ADDR", s.addr, "TYPE", fmt.Sprint(i)).Replace(raw)
 				_, _ = io.WriteString(c, text) // It may have been hung up on.
@@ -329,9 +327,7 @@ func TestOnlyThoseWithATokenOrANameAreAnswered(t *testing.T) {
 	}
 	const token = "correct-horse-battery-staple"
 	file := filepath.Join(t.TempDir(), "token")
-	if err := os.WriteFile(file, []byte(token+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, []byte(token+"\n"), 0o600))
 	s := serve(t, uri, "--token-file", file, "--allow-actions")
 	for name, c := range map[string]struct {
 		raw  string
@@ -383,9 +379,7 @@ func TestNoSecretIsTold(t *testing.T) {
 	const secret = "c4naryOfThePage"
 	uri := seeded(t)
 	file := filepath.Join(t.TempDir(), "token")
-	if err := os.WriteFile(file, []byte(secret+"InTheToken\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, []byte(secret+"InTheToken\n"), 0o600))
 	t.Setenv("SOME_PASSWORD", secret)
 	s := serve(t, uri, "--token-file", file)
 	for _, path := range []string{"/", "/api/v1/status", "/api/v1/workers", "/api/v1/doctor", "/api/v1/verify", "/api/v1/slots?type=report.fails", "/api/v1/why?type=report.fails", "/api/v1/run?type=report.fails", "/api/v1/nosuch"} {

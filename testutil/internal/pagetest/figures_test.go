@@ -171,16 +171,12 @@ func TestFiftyViewersCostNoMoreThanOne(t *testing.T) {
 	}
 	view := func() {
 		answer, err := http.Get(s.url + "api/v1/events")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		t.Cleanup(func() { _ = answer.Body.Close() })
 		lines := bufio.NewReaderSize(answer.Body, 1<<20)
 		for {
 			line, err := lines.ReadString('\n')
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if strings.HasPrefix(line, "event: status") {
 				break
 			}

@@ -86,9 +86,7 @@ func live(t *testing.T, end time.Time) history {
 	for _, workerType := range w.types() {
 		for after := int64(0); ; {
 			page, err := w.ledger.Page(ctx, workerType, after, store.MaxPage)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if len(page) == 0 {
 				break
 			}

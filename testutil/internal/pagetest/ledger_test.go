@@ -31,9 +31,7 @@ var backends = []struct {
 func mongoDatabase(t *testing.T, server string) string {
 	t.Helper()
 	u, err := url.Parse(server)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	u.Path = fmt.Sprintf("/page_%d", time.Now().UnixNano())
 	return u.String()
 }
@@ -65,13 +63,9 @@ func (h history) newest(n int) history {
 func fill(t *testing.T, uri string, h history) {
 	t.Helper()
 	l, err := store.Open(t.Context(), uri, store.OpenOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer l.Close(context.WithoutCancel(t.Context()))
-	if err := l.Init(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.Init(t.Context()))
 	// Several at once: a server's answers take time.
 	records := make(chan store.Record)
 	var wg sync.WaitGroup
@@ -105,9 +99,7 @@ func fill(t *testing.T, uri string, h history) {
 	if !ok {
 		t.Fatalf("%s keeps no roster", uri)
 	}
-	if err := errors.Join(errors.Join(faults...), roster.Attend(t.Context(), presences)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(errors.Join(faults...), roster.Attend(t.Context(), presences)))
 }
 
 // environment names a store to leasectl.
@@ -121,4 +113,12 @@ func cli(t *testing.T, uri string, args ...string) string {
 		t.Fatalf("leasectl %q = %+v", args, got)
 	}
 	return got.Stdout
+}
+
+// must ends the test if something went wrong. It is for the test's own goroutine.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

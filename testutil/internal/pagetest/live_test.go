@@ -17,9 +17,7 @@ import (
 func holderOf(t *testing.T, l store.Ledger, workerType string) string {
 	t.Helper()
 	records, _, err := l.Tail(t.Context(), workerType, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if len(records) == 0 || records[0].Kind != store.KindGrant {
 		return ""
 	}
@@ -65,9 +63,7 @@ func TestATakeOverShowsWithinASecondOfTheLedger(t *testing.T) {
 		look();
 	})`)
 	l, err := store.Open(t.Context(), uri, store.OpenOptions{ReadOnly: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer l.Close(context.WithoutCancel(t.Context()))
 	first.kill()
 	for limit := time.Now().Add(patience); holderOf(t, l, "lead") != "second"; time.Sleep(5 * time.Millisecond) {

@@ -30,15 +30,11 @@ type program struct {
 func start(t testing.TB, uri string, args ...string) *program {
 	t.Helper()
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	p := &program{t: t, cmd: exec.Command(self, args...), done: make(chan struct{})}
 	p.cmd.Env = append(os.Environ(), append(environment(uri), "LEASECTL_TEST_MAIN=1")...)
 	p.cmd.Stdout, p.cmd.Stderr = p, p
-	if err := p.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.cmd.Start())
 	go func() {
 		defer close(p.done)
 		_ = p.cmd.Wait()
@@ -119,8 +115,6 @@ func serve(t testing.TB, uri string, flags ...string) site {
 	p := start(t, uri, append([]string{"serve", "--listen", "127.0.0.1:0"}, flags...)...)
 	at := p.said(`http://\S+/`)
 	u, err := url.Parse(at)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return site{p, at, u.Host}
 }

@@ -132,9 +132,7 @@ func TestThePageWorksBelowAPath(t *testing.T) {
 	t.Parallel()
 	s := serve(t, seeded(t), "--allow-actions")
 	target, err := url.Parse(s.url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	proxy := httptest.NewServer(http.StripPrefix("/ops/jobs", &httputil.ReverseProxy{FlushInterval: -1, Rewrite: func(r *httputil.ProxyRequest) {
 		r.SetURL(target)
 		r.Out.Host = r.In.Host

@@ -137,9 +137,7 @@ func TestThePlanCountsWhatIsKept(t *testing.T) {
 					time.Sleep(slot)
 					synctest.Wait()
 					records, _, err := handle.Tail(t.Context(), "export", 100_000)
-					if err != nil {
-						t.Fatal(err)
-					}
+					must(t, err)
 					if i == lasting-1 {
 						checkSize(t, records[0], recordBytes)
 					}

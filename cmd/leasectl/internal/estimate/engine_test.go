@@ -54,9 +54,7 @@ func crew(t *testing.T, o workerlease.Options, n int, with func(store.Ledger) st
 		w, err := client.StartLeasing(t.Context(), o, workerlease.Callbacks{
 			LeaseAllocated: func(ctx context.Context, _ workerlease.Lease) { <-ctx.Done() },
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		t.Cleanup(func() {
 			// Time stands still in a bubble whose test function has returned.
 			_ = w.StopLeasing(context.Background())
@@ -96,9 +94,7 @@ func timingOf(t testing.TB, o workerlease.Options) workerlease.Timing {
 	t.Helper()
 	o.WorkerType = "export"
 	timing, err := o.Timing()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return timing
 }
 

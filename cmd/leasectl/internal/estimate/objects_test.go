@@ -61,9 +61,7 @@ var objectStores = map[string]func(t *testing.T, folder string, s *sorted) store
 				return map[string]string{"AWS_ACCESS_KEY_ID": s3peer.ID, "AWS_SECRET_ACCESS_KEY": s3peer.Secret}[name]
 			},
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return l
 	},
 	// By https://learn.microsoft.com/azure/storage/blobs/map-rest-apis-transaction-categories.
@@ -82,9 +80,7 @@ var objectStores = map[string]func(t *testing.T, folder string, s *sorted) store
 			URI: "azblob://" + azuritepeer.Account + "/plan-test/" + folder + "?endpoint=" + url.QueryEscape(azuritepeer.Shared(t)), Transport: s,
 			Getenv: func(name string) string { return map[string]string{"AZURE_STORAGE_KEY": azuritepeer.Key}[name] },
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return l
 	},
 }
@@ -97,9 +93,7 @@ func TestThePlanCountsTheRequestsToStoresOfObjects(t *testing.T) {
 			l := open(t, rand.Text(), counts)
 			t.Cleanup(func() { _ = l.Close(context.Background()) })
 			ctx := t.Context()
-			if err := l.Init(ctx); err != nil {
-				t.Fatal(err)
-			}
+			must(t, l.Init(ctx))
 			timing := timingOf(t, workerlease.Options{LeaseInterval: time.Hour})
 			planned := Of(Options{Store: kind, Workers: 1, Slot: time.Hour, Timing: timing})
 			seq := int64(0)
@@ -108,9 +102,7 @@ func TestThePlanCountsTheRequestsToStoresOfObjects(t *testing.T) {
 				return l.Append(ctx, recordtest.Grant(seq, int(seq), "worker-a"))
 			}
 			for seq < timing.TrimKeep+timing.TrimEvery-1 {
-				if err := add(); err != nil {
-					t.Fatal(err)
-				}
+				must(t, add())
 			}
 			presence := store.Presence{WorkerType: "export", ID: "a.1", InstanceID: "worker-a", Phase: store.PhaseCandidate, Seen: time.Now()}
 			p := planned.prices

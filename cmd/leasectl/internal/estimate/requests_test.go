@@ -31,6 +31,14 @@ func (c *counting) Do(r *http.Request) (*http.Response, error) {
 	return http.DefaultClient.Do(r)
 }
 
+// must ends the test if something went wrong. It is for the test's own goroutine.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestThePlanCountsTheRequestsToCosmosDB(t *testing.T) {
 	if os.Getenv("COSMOS_URI") != "" {
 		t.Skip("COSMOS_URI is set: containers in a real account would have to be paid for")
@@ -39,9 +47,7 @@ func TestThePlanCountsTheRequestsToCosmosDB(t *testing.T) {
 	l, err := cosmos.Open(t.Context(), cosmos.Options{
 		URI: cosmospeer.URI(t), Key: cosmospeer.Key(), Database: fmt.Sprint("plan-", time.Now().UnixNano()), Transport: transport,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	wantRequests(t, l, pricesOf(Cosmos, 2), &transport.n)
 }
 
@@ -51,9 +57,7 @@ func TestThePlanCountsTheRequestsToMongoDB(t *testing.T) {
 	client, err := driver.Connect(options.Client().ApplyURI(mongopeer.URI(t)).SetMonitor(&event.CommandMonitor{
 		Started: func(context.Context, *event.CommandStartedEvent) { n.Add(1) },
 	}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() {
 		err := client.Database(database).Drop(context.Background())
 		if err := errors.Join(err, client.Disconnect(context.Background())); err != nil {
@@ -61,9 +65,7 @@ func TestThePlanCountsTheRequestsToMongoDB(t *testing.T) {
 		}
 	})
 	l, err := mongo.Open(t.Context(), mongo.Options{Client: client, Database: database})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	wantRequests(t, l, pricesOf(Mongo, 2), &n)
 }
 
@@ -73,9 +75,7 @@ func wantRequests(t *testing.T, l store.Ledger, p prices, n *atomic.Int64) {
 	t.Helper()
 	defer l.Close(context.Background())
 	ctx := t.Context()
-	if err := l.Init(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.Init(ctx))
 	timing := timingOf(t, workerlease.Options{LeaseInterval: 5 * time.Minute})
 	seq := int64(0)
 	add := func() error {
@@ -83,9 +83,7 @@ func wantRequests(t *testing.T, l store.Ledger, p prices, n *atomic.Int64) {
 		return l.Append(ctx, recordtest.Grant(seq, int(seq), "worker-a"))
 	}
 	for range timing.TrimKeep + timing.TrimEvery {
-		if err := add(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, add())
 	}
 	deleted := 0
 	do := []struct {
@@ -103,13 +101,9 @@ func wantRequests(t *testing.T, l store.Ledger, p prices, n *atomic.Int64) {
 		}},
 	}
 	presence := store.Presence{WorkerType: "export", ID: "a.1", InstanceID: "worker-a", Phase: store.PhaseCandidate, Seen: time.Now()}
-	if err := l.(store.Roster).Attend(ctx, []store.Presence{presence}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.(store.Roster).Attend(ctx, []store.Presence{presence}))
 	for _, o := range do[:2] {
-		if err := o.call(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, o.call())
 	}
 	for _, o := range do {
 		before := n.Load()

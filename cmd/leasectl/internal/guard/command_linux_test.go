@@ -21,9 +21,7 @@ func isError(err, target error) bool { return errors.Is(err, target) }
 
 func becomeSubreaper(t *testing.T) {
 	t.Helper()
-	if err := BecomeSubreaper(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, BecomeSubreaper())
 }
 
 // runTidy runs a command that, told to end, writes a file and exits with 3. It
@@ -81,9 +79,7 @@ func TestACommandThatCanNotRunIsAnError(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, content string, mode os.FileMode) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(content), mode); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, []byte(content), mode))
 		return path
 	}
 	plain := write("plain", "#!/bin/sh\n", 0o644)
@@ -136,13 +132,9 @@ func TestACommandThatCanNotRunIsAnError(t *testing.T) {
 
 func TestTheCommandGetsExactlyWhatItIsGiven(t *testing.T) {
 	read, write, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	in, err := os.CreateTemp(t.TempDir(), "in")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer in.Close()
 	if _, err := in.WriteString("input\n"); err != nil {
 		t.Fatal(err)
@@ -153,24 +145,18 @@ func TestTheCommandGetsExactlyWhatItIsGiven(t *testing.T) {
 	dir := t.TempDir()
 	// Files that the test inherited are passed on, as by any other program.
 	inherited, err := exec.Command("/bin/sh", "-c", "ls /proc/$$/fd").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	p, err := Start(Command{
 		Path: "/bin/sh",
 		Args: []string{"-c", `cat; echo "$1|$BYTES"; pwd; tr '\0' '\n' < /proc/$$/environ; ls /proc/$$/fd; echo end`, "sh", "a b"},
 		Env:  []string{"BYTES=\xff\xfe"}, Dir: dir, Stdin: in, Stdout: write,
 		Deadline: Boottime() + time.Hour,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	write.Close()
 	// Also proves that nobody holds the pipe when the command is gone.
 	out, err := io.ReadAll(read)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	wantStatus(t, p, Status{Reason: Exited})
 	if got, want := string(out), "input\na b|\xff\xfe\n"+dir+"\nBYTES=\xff\xfe\n"+string(inherited)+"end\n"; got != want {
 		t.Errorf("the command wrote %q, want %q", got, want)
@@ -267,9 +253,7 @@ func TestExtendAfterStopIsTooLate(t *testing.T) {
 func TestNothingLeaks(t *testing.T) {
 	count := func() (fds, goroutines, zombies int) {
 		names, err := os.ReadDir("/proc/self/fd")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, pid := range children(os.Getpid()) {
 			if s, ok := stat(pid); ok && s.dead() {
 				zombies++

@@ -69,9 +69,7 @@ func (r escaping) trace(t *testing.T, kinds []string) (pids []int) {
 	if err == nil {
 		err = tracer.Start()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() {
 		_ = tracer.Process.Kill()
 		_ = tracer.Wait()

@@ -16,9 +16,7 @@ import (
 func TestTheEndOfTheCommandKillsWhatItLeft(t *testing.T) {
 	mark := newMark(t)
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	// One stays in the group, one is a daemon; both ignore SIGTERM.
 	p := run(t, mark, time.Hour, time.Minute, "/bin/sh", "-c",
 		`trap "" TERM; sleep 1000 & "$0" `+helperArg+` start sleep 1000 || exit 1; exit 7`, self)
@@ -32,9 +30,7 @@ func TestCommandsThatForkWithoutEndAreKilled(t *testing.T) {
 	hop := filepath.Join(t.TempDir(), "hop")
 	// Each process starts the next one, in a new session, and ends; none of
 	// them lives longer than a few milliseconds.
-	if err := os.WriteFile(hop, []byte("#!/bin/sh\nsetsid \"$0\" &\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(hop, []byte("#!/bin/sh\nsetsid \"$0\" &\n"), 0o755))
 	tests := []struct {
 		name    string
 		command []string
@@ -77,9 +73,7 @@ func TestCommandsThatForkWithoutEndAreKilled(t *testing.T) {
 func startSleep(t *testing.T) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command("sleep", "1000")
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()

@@ -9,9 +9,7 @@ import (
 func TestAProgramIsFoundInThePathOfItsCommand(t *testing.T) {
 	dir := t.TempDir()
 	program := filepath.Join(dir, "only-here")
-	if err := os.WriteFile(program, nil, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(program, nil, 0o700))
 	t.Chdir(dir)
 	for _, test := range []struct {
 		name string

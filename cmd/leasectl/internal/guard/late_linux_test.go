@@ -43,35 +43,23 @@ func TestAProgramThatDiesAsItsCommandStartsLeavesNothing(t *testing.T) {
 	first, err := Command{
 		Path: "/proc/self/exe", Args: []string{helperArg, "start", "sleep", "1000"}, Env: marked(mark), Deadline: Boottime() + time.Hour,
 	}.order()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ordersRead, pipe, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	reports, reportsWrite, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	cmd := exec.Command("/proc/self/exe", helperArg, "late")
 	cmd.Env = os.Environ()
 	cmd.ExtraFiles = []*os.File{ordersRead, reportsWrite, null, null, null}
 	cmd.Stderr = os.Stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cmd.Start())
 	for _, f := range cmd.ExtraFiles[:3] {
 		_ = f.Close()
 	}
 	o := newOrders(pipe)
-	if err := o.send(first, time.Now().Add(time.Hour)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, o.send(first, time.Now().Add(time.Hour)))
 	o.close()
 	var r report
 	for d := gob.NewDecoder(reports); !r.Ended; {

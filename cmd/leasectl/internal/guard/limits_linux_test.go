@@ -22,20 +22,14 @@ func copyForAll(t *testing.T, mode os.FileMode) string {
 		t.Skip("needs root, to start processes of another user")
 	}
 	binary, err := os.ReadFile("/proc/self/exe")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	dir, err := os.MkdirTemp("", "guard") //nolint:usetesting // Another user must be able to look into it.
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	path := filepath.Join(dir, "guard.test")
 	err = writeProgram(path, binary)
 	// Neither the umask nor who wrote the file may change these.
-	if err := errors.Join(err, os.Chmod(dir, 0o755), os.Chmod(path, mode)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(err, os.Chmod(dir, 0o755), os.Chmod(path, mode)))
 	return path
 }
 

@@ -55,9 +55,7 @@ func killsChild() error {
 // Without any of these a command would hang, be killed, or seem to have failed: so nothing is leased.
 func TestAProcessThatCannotGuardSaysSo(t *testing.T) {
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	denying := func(call int, errno syscall.Errno) []string {
 		return []string{self, helperArg, "sandbox", strconv.Itoa(call), strconv.Itoa(int(errno))}
 	}

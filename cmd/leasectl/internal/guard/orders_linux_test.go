@@ -13,9 +13,7 @@ import (
 
 func TestAnOrderThatIsWrittenInPartIsCompletedByTheNext(t *testing.T) {
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer r.Close()
 	defer w.Close()
 	o := newOrders(w)
@@ -45,14 +43,10 @@ func TestAnOrderThatIsWrittenInPartIsCompletedByTheNext(t *testing.T) {
 
 func TestAPartOfAnOrderIsNoneAndEndsWithThePipe(t *testing.T) {
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer r.Close()
 	o := newOrders(w)
-	if err := o.encoder.Encode(order{Verb: extendVerb, Deadline: time.Hour}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, o.encoder.Encode(order{Verb: extendVerb, Deadline: time.Hour}))
 	whole := o.unsent.Bytes()
 	if _, err := w.Write(whole[:len(whole)-1]); err != nil {
 		t.Fatal(err)

@@ -40,9 +40,7 @@ func buildEscape(t *testing.T) escape {
 	dir := filepath.Dir(self)
 	e := escape{dir, filepath.Join(dir, "escape"), filepath.Join(dir, "rooted"), self}
 	source, err := os.Open("testdata/escape.c") // by this process, so that a new one makes a cached result void
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	gcc := exec.Command("gcc", "-pthread", "-o", e.program, "-x", "c", "-")
 	gcc.Stdin = source
 	if out, err := gcc.CombinedOutput(); err != nil {
@@ -53,9 +51,7 @@ func buildEscape(t *testing.T) escape {
 	if err == nil {
 		err = errors.Join(writeProgram(e.rooted, binary), os.Chmod(e.program, 0o755), os.Chmod(e.rooted, 0o755|os.ModeSetuid))
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return e
 }
 
@@ -77,9 +73,7 @@ func (e escape) run(t *testing.T, w world, left time.Duration, kinds ...string) 
 	if err == nil {
 		err = lock.Chmod(0o666)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() {
 		for _, pid := range alive(lock.Name()) {
 			_ = syscall.Kill(pid, syscall.SIGKILL)

@@ -48,12 +48,8 @@ func startParentAs(t *testing.T, self string, uid int, mark string, left, grace 
 func (p *parent) begin(t *testing.T) bool {
 	t.Helper()
 	out, err := p.cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := p.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, p.cmd.Start())
 	t.Cleanup(func() {
 		_ = p.cmd.Process.Kill()
 		_ = p.cmd.Wait()

@@ -27,13 +27,9 @@ func TestACommandThatBeganUnheardWasNotTooLateToStart(t *testing.T) {
 			first, err := Command{
 				Path: "/bin/sh", Args: []string{"-c", `: > "$0"; sleep 1000`, begun}, Env: marked(mark), Deadline: Boottime() + time.Hour,
 			}.order()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			p, err := launch(Command{Path: "/bin/sh"}, watch{deadline: first.Deadline})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			past := time.Now().Add(-time.Second)
 			limit := past
 			if c.sent {
@@ -64,18 +60,12 @@ func TestACommandThatBeganUnheardWasNotTooLateToStart(t *testing.T) {
 func TestACommandThatIsKilledWhileItStartsMayHaveBegun(t *testing.T) {
 	t.Parallel()
 	p, err := launch(Command{Path: "/bin/sh"}, watch{deadline: Boottime() + time.Hour})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_ = p.reports.Close()
 	reports, write, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	p.reports = reports
-	if err := gob.NewEncoder(write).Encode(report{Ended: true, Status: killedBy9.because(DeadlineReached)}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, gob.NewEncoder(write).Encode(report{Ended: true, Status: killedBy9.because(DeadlineReached)}))
 	if _, err := p.confirm(nil); !isError(err, ErrUnsaid) || isError(err, ErrTooLate) {
 		t.Errorf("the start failed with %v, want %v", err, ErrUnsaid)
 	}

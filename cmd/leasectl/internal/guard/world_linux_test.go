@@ -130,9 +130,15 @@ func delegated(t *testing.T, uid int) string {
 		cgroup(dir).remove()
 	})
 	for _, name := range []string{"", "cgroup.procs", "cgroup.threads", "cgroup.subtree_control"} {
-		if err := os.Chown(filepath.Join(dir, name), uid, uid); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Chown(filepath.Join(dir, name), uid, uid))
 	}
 	return dir
+}
+
+// must ends the test if something went wrong. It is for the test's own goroutine.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

@@ -41,9 +41,7 @@ func looks(t *testing.T, l store.Ledger, workerType string) (s overview, all map
 	var bad error
 	c.at = s.at
 	c.workers, bad = client.Candidates(t.Context(), workerType)
-	if err := errors.Join(err, bad, c.findHolders(t.Context(), ledger)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(err, bad, c.findHolders(t.Context(), ledger)))
 	status, workers, why := seen{}, seen{}, seen{}
 	if one := s.types[0]; one.holder.State != "" {
 		status.holder = holderOf(one.holder)
@@ -101,9 +99,7 @@ func TestAllThatShowsWorkersAgrees(t *testing.T) {
 		for i, name := range []string{"a", "b"} {
 			metrics[name] = prometheus.NewRegistry()
 			m, err := promlease.New(metrics[name], promlease.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			links[name] = faultstore.New(ledger, faultstore.Options{})
 			client := workerlease.NewClient(links[name], workerlease.ClientOptions{Roster: true, Observer: m})
 			workers[name], err = client.StartTask(ctx, workerlease.Options{
@@ -124,9 +120,7 @@ func TestAllThatShowsWorkersAgrees(t *testing.T) {
 				}
 				return result
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 		}
 		held, standings, late := map[string]int{}, map[string]bool{}, time.Duration(0)
 		for moment := range 900 {
@@ -179,11 +173,10 @@ func TestAllThatShowsWorkersAgrees(t *testing.T) {
 	})
 }
 
-// recorded is a ledger in memory with records, whose time is so many minutes after noon.
-func recorded(t *testing.T, at float64, records ...store.Record) *memory.Ledger {
-	t.Helper()
+// ledgerAt is a ledger in memory with records, at a time.
+func ledgerAt(now time.Time, records ...store.Record) *memory.Ledger {
 	c := clock.NewMock()
-	c.Set(recordtest.Minutes(at))
+	c.Set(now)
 	l := memory.New(memory.Options{Clock: c})
 	for _, r := range records {
 		l.Put(r)
@@ -191,13 +184,16 @@ func recorded(t *testing.T, at float64, records ...store.Record) *memory.Ledger 
 	return l
 }
 
+// recorded is the same so many minutes after noon.
+func recorded(at float64, records ...store.Record) *memory.Ledger {
+	return ledgerAt(recordtest.Minutes(at), records...)
+}
+
 // gauge is the value of a gauge of the worker type.
 func gauge(t *testing.T, r *prometheus.Registry, name string) float64 {
 	t.Helper()
 	families, err := r.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, f := range families {
 		if f.GetName() == name {
 			return f.GetMetric()[0].GetGauge().GetValue()
@@ -247,14 +243,12 @@ func TestStandingsOfWorkers(t *testing.T) {
 		"another process of that name":         {[]store.Record{part}, func(p *store.Presence) { p.PID = 2 }, 1.4, workerlease.Contends},
 		"it has stopped":                       {[]store.Record{part}, func(p *store.Presence) { p.Phase = store.PhaseStopped }, 0.9, workerlease.Left},
 	} {
-		l := recorded(t, c.at, c.records...)
+		l := recorded(c.at, c.records...)
 		p := presence
 		if c.change != nil {
 			c.change(&p)
 		}
-		if err := l.Attend(t.Context(), []store.Presence{p}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, l.Attend(t.Context(), []store.Presence{p}))
 		_, all := looks(t, l, "export")
 		if got, want := agreed(t, all).standings, fmt.Sprint("a ", c.want); got != want {
 			t.Errorf("%s: all say %q, want %q", name, got, want)

@@ -81,9 +81,7 @@ func FuzzSnapshot(f *testing.F) {
 			}
 		}
 		var encoded bytes.Buffer
-		if err := writeJSON(&encoded, s, how&64 != 0); err != nil {
-			t.Fatal(err)
-		}
+		must(t, writeJSON(&encoded, s, how&64 != 0))
 		if display.Text(encoded.String()) != encoded.String() {
 			t.Errorf("the JSON is %q, want escapes for what can't be shown", encoded.String())
 		}

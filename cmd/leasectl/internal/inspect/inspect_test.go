@@ -8,8 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/benbjohnson/clock"
-
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/testutil/golden"
 	"github.com/slotlease/slotlease/internal/recordtest"
@@ -20,9 +18,6 @@ import (
 
 // planted is a ledger in memory at 12:42, with everything that can be shown.
 func planted() *memory.Ledger {
-	c := clock.NewMock()
-	c.Set(recordtest.Noon.Add(42 * time.Minute))
-	l := memory.New(memory.Options{Clock: c})
 	first := recordtest.Grant(1, 0, "worker-a")
 	second := recordtest.Grant(2, 1, "worker-b")
 	second.Group, second.Priority = "north", 1
@@ -37,14 +32,19 @@ func planted() *memory.Ledger {
 	late.WindowStart = late.FixedAt
 	next := recordtest.Grant(9, 9, "worker-c")
 	next.Group = "south"
-	for _, r := range []store.Record{
+	return recorded(42,
 		first, second, recordtest.Release(second, 3, second.WindowStart.Add(90*time.Second)), unknown, hostile,
-		{WorkerType: "export", Seq: 6, Defect: "field token: missing"},
+		store.Record{WorkerType: "export", Seq: 6, Defect: "field token: missing"},
 		recordtest.Grant(7, 3, "worker-b"), late, next,
-	} {
-		l.Put(r)
+	)
+}
+
+// must ends the test if something went wrong. It is for the test's own goroutine.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
-	return l
 }
 
 // shown runs inspect slots on a ledger.
@@ -87,9 +87,7 @@ func TestInspectSlotsShowsWhatIsInALedger(t *testing.T) {
 		var s snapshot
 		err := s.take(t.Context(), test.ledger(), Options{WorkerType: "export", Last: test.inTable}, 0)
 		var encoded bytes.Buffer
-		if err := errors.Join(err, writeJSON(&encoded, s, true)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(err, writeJSON(&encoded, s, true)))
 		wantInJSON(t, encoded.Bytes(), s.rows)
 		if all := encoded.String() + strings.Join(s.tableLines(false), ""); strings.ContainsAny(all, "\x1b\a") {
 			t.Errorf("control characters of the ledger are let through: %q", all)
@@ -129,9 +127,7 @@ func TestAnOrdinaryTableFitsATerminal(t *testing.T) {
 // jobs is a ledger of jobs of each slot, at 12:42: done at once, at the second
 // attempt and on the way out, not done, and made up for.
 func jobs() *memory.Ledger {
-	c := clock.NewMock()
-	c.Set(recordtest.Noon.Add(42 * time.Minute))
-	l := memory.New(memory.Options{Clock: c})
+	l := ledgerAt(recordtest.Noon.Add(42 * time.Minute))
 	seq := int64(0)
 	var newest store.Record
 	put := func(r store.Record, change func(*store.Record)) store.Record {
@@ -174,9 +170,7 @@ func jobs() *memory.Ledger {
 // outcomes is a ledger that tells what came of the work of slots.
 func outcomes() *memory.Ledger {
 	minutes := recordtest.Minutes
-	c := clock.NewMock()
-	c.Set(minutes(21))
-	l := memory.New(memory.Options{Clock: c})
+	l := ledgerAt(minutes(21))
 	seq := int64(0)
 	var until time.Time
 	put := func(r store.Record) store.Record {
@@ -225,9 +219,7 @@ func outcomes() *memory.Ledger {
 // extending is a ledger of slots that have a hundred parts each, and then one that
 // is taken over twice.
 func extending() *memory.Ledger {
-	c := clock.NewMock()
-	c.Set(recordtest.Noon.Add(5*time.Minute + 150*time.Second))
-	l := memory.New(memory.Options{Clock: c})
+	l := ledgerAt(recordtest.Noon.Add(5*time.Minute + 150*time.Second))
 	seq := int64(0)
 	for n := -20; n <= 0; n++ {
 		g := recordtest.Grant(1, n, "worker-a")

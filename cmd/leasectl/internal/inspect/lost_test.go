@@ -28,9 +28,7 @@ func flushed(t *testing.T) (*memory.Ledger, *clock.Mock) {
 			Missed: "nobody had it: store went back", MissedFrom: recordtest.Noon, MissedUntil: recordtest.Minutes(5),
 		}
 	}
-	if err := l.Attend(t.Context(), []store.Presence{waits("a", -30), waits("c", 1), waits("b", 1)}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.Attend(t.Context(), []store.Presence{waits("a", -30), waits("c", 1), waits("b", 1)}))
 	return l, c
 }
 

@@ -5,18 +5,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/benbjohnson/clock"
-
 	"github.com/slotlease/slotlease/internal/recordtest"
 	"github.com/slotlease/slotlease/store"
-	"github.com/slotlease/slotlease/store/memory"
 )
 
 // Only what a worker says of the very slot is shown for it.
 func TestAMissedSlotShowsWhyIfAWorkerSaysSo(t *testing.T) {
-	c := clock.NewMock()
-	c.Set(recordtest.Minutes(16))
-	l := memory.New(memory.Options{Clock: c})
+	l := recorded(16)
 	l.Put(recordtest.Grant(1, 0, "worker-a"))
 	said := func(id, why string, from, until float64) store.Presence {
 		return store.Presence{
@@ -29,9 +24,7 @@ func TestAMissedSlotShowsWhyIfAWorkerSaysSo(t *testing.T) {
 	err := l.Attend(t.Context(), []store.Presence{
 		said("a", "nobody had it: store unreachable", 5, 10), said("b", "nobody had it: overrun\x1b[2J", 10, 15), said("c", "worker-a has it, with priority 0", 5, 10), old,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s := decoded(t, l, 9)
 	if len(s.Slots) != 4 || len(s.Slots[0].Missing)+len(s.Slots[3].Missing) != 0 || len(s.Slots[1].Missing) != 1 || len(s.Slots[2].Missing) != 1 {
 		t.Fatalf("inspect slots = %+v, want one reason for each of the two missed slots", s.Slots)

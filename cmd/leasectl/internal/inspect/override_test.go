@@ -5,8 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/benbjohnson/clock"
-
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/display"
 	"github.com/slotlease/slotlease/internal/recordtest"
 	"github.com/slotlease/slotlease/store"
@@ -16,13 +14,7 @@ import (
 
 // blockedBy is a ledger of which the newest record leaves nothing to claim for long.
 func blockedBy(records ...store.Record) *memory.Ledger {
-	c := clock.NewMock()
-	c.Set(recordtest.Minutes(6))
-	l := memory.New(memory.Options{Clock: c})
-	for _, r := range records {
-		l.Put(r)
-	}
-	return l
+	return recorded(6, records...)
 }
 
 // inStore is a command for the store of the tests.

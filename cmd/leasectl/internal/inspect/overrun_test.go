@@ -54,24 +54,22 @@ func TestWhatBecameOfEachSlotIsShown(t *testing.T) {
 	to := storeuri.Target{Scheme: "sqlite", Shown: "sqlite:leases.db"}
 	records := ordinary()
 	for name, show := range map[string]func(o Options, s Screen) error{
-		"ordinary-slots": func(o Options, s Screen) error { return showLedger(t.Context(), to, recorded(t, 33, records...), o, s) },
+		"ordinary-slots": func(o Options, s Screen) error { return showLedger(t.Context(), to, recorded(33, records...), o, s) },
 		"ordinary-running": func(o Options, s Screen) error {
-			return showLedger(t.Context(), to, recorded(t, 11, records[:3]...), o, s)
+			return showLedger(t.Context(), to, recorded(11, records[:3]...), o, s)
 		},
-		"ordinary-status": func(o Options, s Screen) error { return showStatus(t.Context(), to, recorded(t, 41, records...), o, s) },
+		"ordinary-status": func(o Options, s Screen) error { return showStatus(t.Context(), to, recorded(41, records...), o, s) },
 		"ordinary-status-running": func(o Options, s Screen) error {
-			return showStatus(t.Context(), to, recorded(t, 11, records[:3]...), o, s)
+			return showStatus(t.Context(), to, recorded(11, records[:3]...), o, s)
 		},
 	} {
 		for _, output := range []string{"table", "json"} {
 			var out bytes.Buffer
-			if err := show(Options{WorkerType: "export", JSON: output == "json", Last: 20, Timeout: time.Minute}, Screen{Writer: &out}); err != nil {
-				t.Fatal(err)
-			}
+			must(t, show(Options{WorkerType: "export", JSON: output == "json", Last: 20, Timeout: time.Minute}, Screen{Writer: &out}))
 			golden.Compare(t, name+"."+output, out.String())
 		}
 	}
-	row, whole, err := since(t.Context(), recorded(t, 33, records...), "export", recordtest.Noon, recordtest.Minutes(33))
+	row, whole, err := since(t.Context(), recorded(33, records...), "export", recordtest.Noon, recordtest.Minutes(33))
 	if err != nil || !whole {
 		t.Fatal(err)
 	}
@@ -84,20 +82,16 @@ func TestWhySaysWhyASlotWasSkippedOrLate(t *testing.T) {
 	var all strings.Builder
 	ask := func(now, at float64, of ...store.Record) {
 		var out bytes.Buffer
-		l := recorded(t, now, of...)
+		l := recorded(now, of...)
 		p := func(name string) store.Presence {
 			return store.Presence{
 				WorkerType: "export", ID: name, InstanceID: name, Host: "vm-" + name, PID: 1, Schedule: "every 5m", Phase: store.PhaseCandidate,
 				Since: recordtest.Minutes(-60), Seen: recordtest.Minutes(now - 0.5), Next: recordtest.Minutes(now + 5),
 			}
 		}
-		if err := l.Attend(t.Context(), []store.Presence{p("a"), p("b")}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, l.Attend(t.Context(), []store.Presence{p("a"), p("b")}))
 		q := Question{At: Moment{at: recordtest.Minutes(at)}}
-		if err := showWhy(t.Context(), storeuri.Target{Shown: "sqlite:leases.db"}, l, Options{WorkerType: "export", Timeout: time.Minute}, q, Screen{Writer: &out}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, showWhy(t.Context(), storeuri.Target{Shown: "sqlite:leases.db"}, l, Options{WorkerType: "export", Timeout: time.Minute}, q, Screen{Writer: &out}))
 		all.WriteString(out.String() + "\n")
 	}
 	ask(11, 11, records[:3]...) // It is skipped now.
@@ -113,7 +107,7 @@ func TestWhySaysWhyASlotWasSkippedOrLate(t *testing.T) {
 // Who dies in a run that has outlasted its slot is told dead, and which slots it kept from others, wherever one looks.
 func TestADeathBeyondTheSlotIsToldEverywhere(t *testing.T) {
 	a := attempt(1, 0, "a", 1, 0, 5)
-	l := recorded(t, 21, a, recordtest.Part(2, a, 5, 10), recordtest.Part(3, a, 10, 13))
+	l := recorded(21, a, recordtest.Part(2, a, 5, 10), recordtest.Part(3, a, 10, 13))
 	to := storeuri.Target{Scheme: "sqlite", Shown: "sqlite:leases.db"}
 	o := Options{WorkerType: "export", Last: 20, Timeout: time.Minute}
 	for name, test := range map[string]struct {
@@ -131,9 +125,7 @@ func TestADeathBeyondTheSlotIsToldEverywhere(t *testing.T) {
 		}, []string{"still ran the job of the slot from 12:00:00Z, since 12:00:00Z. Its worker died in it, without a word: its lease ended at 12:13:00Z."}},
 	} {
 		var out bytes.Buffer
-		if err := test.show(Screen{Writer: &out}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, test.show(Screen{Writer: &out}))
 		text := strings.Join(strings.Fields(out.String()), " ")
 		for _, want := range test.want {
 			if !strings.Contains(text, want) {
@@ -147,7 +139,7 @@ func TestADeathBeyondTheSlotIsToldEverywhere(t *testing.T) {
 func TestWhyCutsWhatARunTookAsInspectSlotsDoes(t *testing.T) {
 	a := attempt(1, 0, "a", 1, 0, 5)
 	last := recordtest.Part(2, a, 5, 10)
-	l := recorded(t, 11, a, last, finished(3, last, 0, 5.0+11.8/60))
+	l := recorded(11, a, last, finished(3, last, 0, 5.0+11.8/60))
 	got, err := whyOf(t, l, "", "12:01", "")
 	if text := strings.Join(strings.Fields(got), " "); err != nil || !strings.Contains(text, "ran on after its slot, for 11s.") {
 		t.Errorf("why = %s, %v, want that its job ran on for 11s", got, err)
@@ -171,7 +163,7 @@ func TestARunThatIsDoneIsNotGivenUp(t *testing.T) {
 		"dead, then done without its outcome": {a, recordtest.Told(a, 2, o), bare},
 		"done, then dead":                     {a, done, above},
 	} {
-		l := recorded(t, 4, records...)
+		l := recorded(4, records...)
 		var out bytes.Buffer
 		show := func(of func(o Options) error) {
 			for _, asJSON := range []bool{false, true} {
@@ -201,15 +193,11 @@ func TestASlotThatMayYetBeginIsFree(t *testing.T) {
 	a := attempt(1, 0, "a", 1, 0, 5)
 	on, more := recordtest.Part(2, a, 5, 10), recordtest.Part(3, a, 10, 15)
 	for within, want := range map[time.Duration]string{5 * time.Minute: "free", time.Minute: "skipped"} {
-		l := recorded(t, 12, a, on, more)
+		l := recorded(12, a, on, more)
 		p := store.Presence{WorkerType: "export", ID: "a", InstanceID: "a", Host: "vm-a", PID: 1, Phase: store.PhaseHolder, Seen: recordtest.Minutes(11), Next: recordtest.Minutes(13), Job: &store.JobTimes{StartWithin: within, Overrun: "finish"}}
-		if err := l.Attend(t.Context(), []store.Presence{p}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, l.Attend(t.Context(), []store.Presence{p}))
 		var out bytes.Buffer
-		if err := showLedger(t.Context(), storeuri.Target{}, l, Options{WorkerType: "export", Last: 20, Timeout: time.Minute}, Screen{Writer: &out}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, showLedger(t.Context(), storeuri.Target{}, l, Options{WorkerType: "export", Last: 20, Timeout: time.Minute}, Screen{Writer: &out}))
 		o, _ := looks(t, l, "export")
 		if text, n := out.String(), o.types[0].skipped(); strings.Count(text, want) != map[string]int{"free": 1, "skipped": 2}[want] || n != strings.Count(text, "skipped") {
 			t.Errorf("within %v: %s and %d slots skipped by status, want the newest %s", within, text, n, want)

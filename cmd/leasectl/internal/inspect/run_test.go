@@ -6,8 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/benbjohnson/clock"
-
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/testutil/golden"
 	"github.com/slotlease/slotlease/internal/recordtest"
@@ -18,9 +16,6 @@ import (
 // ran is a ledger in which a job's first attempt failed, its second one was done, and the next slot has begun.
 func ran(t *testing.T) *memory.Ledger {
 	t.Helper()
-	c := clock.NewMock()
-	c.Set(recordtest.Minutes(12))
-	l := memory.New(memory.Options{Clock: c})
 	first := recordtest.Grant(1, 1, "worker-a")
 	first.Attempt = 1
 	failed := recordtest.Release(first, 2, recordtest.Minutes(6))
@@ -35,10 +30,7 @@ func ran(t *testing.T) *memory.Ledger {
 	done.Kind, done.WindowStart, done.WindowEnd, done.DoneUntil = store.KindDone, second.WindowEnd, second.WindowEnd, second.SlotEnd
 	o.Result, o.Error, o.ExitCode, o.Exited, o.InstanceID, o.Attempt, o.Output = store.Succeeded, "", 0, false, second.InstanceID, 2, "42 invoices\n"
 	done.Metadata = o.Metadata()
-	for _, r := range []store.Record{first, failed, second, done, recordtest.Grant(5, 2, "worker-a")} {
-		l.Put(r)
-	}
-	return l
+	return recorded(12, first, failed, second, done, recordtest.Grant(5, 2, "worker-a"))
 }
 
 func TestRunShowsWhatRunsWrote(t *testing.T) {

@@ -11,8 +11,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/benbjohnson/clock"
-
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/charges"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
 	"github.com/slotlease/slotlease/internal/recordtest"
@@ -25,9 +23,7 @@ import (
 func many(t *testing.T) *memory.Ledger {
 	t.Helper()
 	now := recordtest.Noon.Add(42*time.Minute + 30*time.Second)
-	c := clock.NewMock()
-	c.Set(now)
-	l := memory.New(memory.Options{Clock: c})
+	l := ledgerAt(now)
 	put := func(workerType string, records ...store.Record) {
 		for _, r := range records {
 			r.WorkerType = workerType
@@ -56,9 +52,7 @@ func many(t *testing.T) *memory.Ledger {
 	jobs.WorkerType, jobs.Job = "failing", &store.JobTimes{StartWithin: 75 * time.Second, Overrun: "finish", CatchUp: "none"}
 	other := presence("h", time.Minute)
 	other.WorkerType, other.Job = "failing", &store.JobTimes{StartWithin: time.Second, Overrun: "stop", Timeout: time.Minute, CatchUp: "all", CatchUpWithin: time.Hour}
-	if err := l.Attend(t.Context(), []store.Presence{jobs, other, presence("a", time.Minute), presence("b", time.Minute), presence("c", -30*time.Second)}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.Attend(t.Context(), []store.Presence{jobs, other, presence("a", time.Minute), presence("b", time.Minute), presence("c", -30*time.Second)}))
 	return l
 }
 
@@ -101,9 +95,7 @@ func TestStatusShowsWhatItCouldReadInTime(t *testing.T) {
 // What an operator must see isn't cut off by a narrow terminal.
 func TestANarrowTerminalShowsTheNotesBelowTheTable(t *testing.T) {
 	s := overview{glimpse: glimpse{store: "sqlite:leases.db"}, width: 80}
-	if err := s.take(t.Context(), charges.New(many(t)), ""); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.take(t.Context(), charges.New(many(t)), ""))
 	got := s.drawing(true, true)
 	if !strings.Contains(got, "failing: exit code 3 after 12s") || !strings.Contains(got, "idle: nobody has the slot") {
 		t.Errorf("status in 80 columns =\n%s\nwant all notes", got)
@@ -226,13 +218,11 @@ func TestStatusGoesByTheScheduleThatAllWorkersHave(t *testing.T) {
 		"after it":                       {12, []string{"every 1h", "every 1h"}, "every 1h", 0},
 		"if theirs differ":               {12, []string{"every 1h", "every 5m"}, "every 5m", 2},
 	} {
-		l := recorded(t, test.at, old, done)
+		l := recorded(test.at, old, done)
 		for i, schedule := range test.schedules {
 			id := string(rune('a' + i))
 			p := store.Presence{WorkerType: "export", ID: id, InstanceID: id, Phase: store.PhaseCandidate, Schedule: schedule, Seen: recordtest.Minutes(test.at - 0.1), Next: recordtest.Minutes(test.at + 1)}
-			if err := l.Attend(t.Context(), []store.Presence{p}); err != nil {
-				t.Fatal(err)
-			}
+			must(t, l.Attend(t.Context(), []store.Presence{p}))
 		}
 		o, _ := looks(t, l, "export")
 		if one := o.types[0]; one.schedule != test.want || len(one.warnings) != test.warnings {

@@ -8,12 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/benbjohnson/clock"
-
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
 	"github.com/slotlease/slotlease/internal/recordtest"
 	"github.com/slotlease/slotlease/store"
-	"github.com/slotlease/slotlease/store/memory"
 )
 
 func TestStatusWarnsOfWhatIsOdd(t *testing.T) {
@@ -94,9 +91,7 @@ func TestStatusWarnsOfWhatIsOdd(t *testing.T) {
 		"paused":                                            {[]string{"export"}, []store.Record{paused}, nil, nil, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := clock.NewMock()
-			c.Set(now)
-			l := memory.New(memory.Options{Clock: c})
+			l := ledgerAt(now)
 			for _, workerType := range test.types {
 				for _, r := range test.records {
 					r.WorkerType = workerType
@@ -104,17 +99,13 @@ func TestStatusWarnsOfWhatIsOdd(t *testing.T) {
 				}
 				for _, p := range test.roster {
 					p.WorkerType = workerType
-					if err := l.Attend(t.Context(), []store.Presence{p}); err != nil {
-						t.Fatal(err)
-					}
+					must(t, l.Attend(t.Context(), []store.Presence{p}))
 				}
 			}
 			var stdout bytes.Buffer
 			err := showStatus(t.Context(), storeuri.Target{Scheme: "sqlite"}, l, Options{JSON: true, Timeout: time.Minute}, Screen{Writer: &stdout})
 			var o Overview
-			if err := errors.Join(err, json.Unmarshal(stdout.Bytes(), &o)); err != nil {
-				t.Fatal(err)
-			}
+			must(t, errors.Join(err, json.Unmarshal(stdout.Bytes(), &o)))
 			if got := o.Types[0]; !slices.Equal(got.Warnings, test.want) || len(got.Orders) != test.orders {
 				t.Errorf("status warns of %q with %d orders, want %q and %d: %s", got.Warnings, len(got.Orders), test.want, test.orders, stdout.String())
 			}

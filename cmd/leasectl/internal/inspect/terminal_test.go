@@ -24,9 +24,7 @@ func TestARecordDrawsNothingOnATerminal(t *testing.T) {
 	drawn := func(text string) string {
 		var s snapshot
 		err := s.take(t.Context(), blockedBy(records(text)...), Options{WorkerType: "export", Last: 9, Timeout: time.Minute}, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		s.store = "sqlite:" + text
 		return s.drawing(true, false)
 	}

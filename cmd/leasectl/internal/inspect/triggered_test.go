@@ -30,9 +30,7 @@ func triggered(t *testing.T, now float64) (l *memory.Ledger, asked time.Time) {
 	done.Metadata = recordtest.Outcome(first, recordtest.Minutes(5.3), store.Succeeded).Metadata()
 	done.Done = store.Done{Start: first.SlotStart, End: first.SlotEnd}.String()
 	orders, err := store.FormatOrders([]store.Order{{Kind: store.OrderTrigger, At: asked, Until: recordtest.Minutes(65), By: "ann", Why: "new data"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	waits := done
 	waits.Seq, waits.Kind, waits.Metadata, waits.Orders, waits.ReadAt = 3, store.KindOrder, "", orders, asked
 	run := recordtest.Part(4, first, 0, 10.8)
@@ -57,9 +55,7 @@ func triggered(t *testing.T, now float64) (l *memory.Ledger, asked time.Time) {
 			Since: recordtest.Minutes(-60), Seen: c.Now().Add(-time.Second), Next: c.Now().Add(5 * time.Minute), Job: &store.JobTimes{StartWithin: time.Minute},
 		})
 	}
-	if err := l.Attend(t.Context(), crew); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.Attend(t.Context(), crew))
 	return l, asked
 }
 
@@ -90,9 +86,7 @@ func TestWhySaysWhoAskedForARunThatIsNoneOfTheSchedule(t *testing.T) {
 func TestATriggerWaitsUpToItsBegin(t *testing.T) {
 	l, asked := triggered(t, 7)
 	records, stamp, err := l.Tail(t.Context(), "export", statusRecords)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	const by = " by ann: new data"
 	waits, runs := "one more run, to begin before "+store.Format(recordtest.Minutes(65))+by, "one more run, under way since "+store.Format(recordtest.Minutes(5.5).Add(time.Second))+by
 	if got := statusOf("export", records[1:], asked).note; got != waits {
@@ -107,21 +101,15 @@ func TestATriggerWaitsUpToItsBegin(t *testing.T) {
 func TestAnOrderIsNoWorkersRun(t *testing.T) {
 	l, asked := triggered(t, 7)
 	at, err := ParseMoment("12:05:20")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var stdout bytes.Buffer
 	o := Options{WorkerType: "export", Last: 10, Timeout: time.Minute}
-	if err := showRun(t.Context(), storeuri.Target{Scheme: "sqlite", Shown: "sqlite:leases.db"}, l, o, at, Screen{Writer: &stdout}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, showRun(t.Context(), storeuri.Target{Scheme: "sqlite", Shown: "sqlite:leases.db"}, l, o, at, Screen{Writer: &stdout}))
 	if got := stdout.String(); strings.Contains(got, "order") || strings.Count(got, "by worker-a") != 1 {
 		t.Errorf("inspect run shows %s, want the run of worker-a alone", got)
 	}
 	records, _, err := l.Tail(t.Context(), "export", 10)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, e := range history.Read(records, asked, nil) {
 		if row := cells(e, timeStyle{}); e.Record.Kind == store.KindOrder && strings.Contains(strings.Join(row, " "), "worker-a") {
 			t.Errorf("inspect slots shows %q, want no holder", row)
@@ -136,9 +124,7 @@ func TestWhyTellsProcessesOfOneNameApart(t *testing.T) {
 		WorkerType: "export", ID: "before", InstanceID: "worker-a", Host: "host", PID: 77, Schedule: "every 5m", Phase: store.PhaseStopped,
 		Since: recordtest.Minutes(-60), Seen: recordtest.Minutes(-30), Next: recordtest.Minutes(-25),
 	}
-	if err := l.Attend(t.Context(), []store.Presence{before}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.Attend(t.Context(), []store.Presence{before}))
 	got, err := whyOf(t, l, "", "", "")
 	if err != nil || !strings.Contains(got, "\nworker-a (process 1)\n  It has the run.\n") || !strings.Contains(got, "\nworker-a (process 77)\n  It had stopped at ") || !strings.Contains(got, "\nworker-b\n") {
 		t.Errorf("why = %s, %v, want the two processes of worker-a told apart", got, err)

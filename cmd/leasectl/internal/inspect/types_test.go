@@ -27,14 +27,12 @@ func TestSightingsHaveNoSlots(t *testing.T) {
 
 // A type whose workers wait for their first slot is one wherever one looks.
 func TestATypeThatHasNoSlotYetIsShownEverywhere(t *testing.T) {
-	l := recorded(t, 4)
+	l := recorded(4)
 	err := l.Attend(t.Context(), []store.Presence{
 		{WorkerType: "export", ID: "a", Client: "a", InstanceID: "a", Schedule: "every 5m", Phase: store.PhaseCandidate, Since: recordtest.Minutes(3), Seen: recordtest.Minutes(3), Next: recordtest.Minutes(8)},
 		{WorkerType: "gone", ID: "b", Client: "b", InstanceID: "b", Schedule: "every 5m", Phase: store.PhaseCandidate, Since: recordtest.Minutes(1), Seen: recordtest.Minutes(1), Next: recordtest.Minutes(2)},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for name, show := range map[string]func(o Options, s Screen) error{
 		"status": func(o Options, s Screen) error { return showStatus(t.Context(), storeuri.Target{}, l, o, s) },
 		"slots":  func(o Options, s Screen) error { return showLedger(t.Context(), storeuri.Target{}, l, o, s) },
@@ -64,7 +62,7 @@ func TestATypeThatIsNotKnownMayHaveBegunNothing(t *testing.T) {
 		"alone":        {"export", nil, true},
 	} {
 		var out bytes.Buffer
-		err := showWhy(t.Context(), storeuri.Target{}, recorded(t, 4, test.records...), Options{WorkerType: test.workerType, Timeout: time.Minute}, Question{}, Screen{Writer: &out})
+		err := showWhy(t.Context(), storeuri.Target{}, recorded(4, test.records...), Options{WorkerType: test.workerType, Timeout: time.Minute}, Question{}, Screen{Writer: &out})
 		text := strings.Join(strings.Fields(fmt.Sprint(out.String(), err)), " ")
 		if strings.Contains(text, "run --once that could begin nothing") != test.says {
 			t.Errorf("%s: why = %s, want that a run --once may have begun nothing: %v", name, text, test.says)

@@ -28,9 +28,7 @@ func versionsOf(t *testing.T, l store.Ledger, this string, asJSON bool) (string,
 func TestVersionsOfThoseThatAreThereAreCompared(t *testing.T) {
 	l := attended(t)
 	all, err := l.Presences(t.Context(), "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, p := range all {
 		if p.InstanceID == "worker-c" {
 			p.Version = "v1.3.0"
@@ -38,9 +36,7 @@ func TestVersionsOfThoseThatAreThereAreCompared(t *testing.T) {
 		if p.Phase == store.PhaseStepping {
 			p.Version = ""
 		}
-		if err := l.Attend(t.Context(), []store.Presence{p}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, l.Attend(t.Context(), []store.Presence{p}))
 	}
 	out, err := versionsOf(t, l, "v1.3.0", false)
 	// worker-d and long-gone are gone, and worker-f has stopped.
@@ -98,14 +94,10 @@ func TestARosterThatCannotBeReadHidesNoLedgerAndIsNotTakenForWhole(t *testing.T)
 		t.Errorf("version --check = %v, want that others are known", err)
 	}
 	all, err := l.Ledger.Presences(t.Context(), "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, p := range all {
 		p.Version = "v1.2.3"
-		if err := l.Attend(t.Context(), []store.Presence{p}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, l.Attend(t.Context(), []store.Presence{p}))
 	}
 	if _, err := versionsOf(t, l.Ledger, "v1.2.3", false); err != nil {
 		t.Errorf("version --check = %v, want nil of one version", err)

@@ -43,17 +43,13 @@ func eventful(t *testing.T) *memory.Ledger {
 	c.Set(now)
 	full := memory.New(memory.Options{Clock: c})
 	presences, err := l.Presences(t.Context(), "export")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for i := range presences {
 		if p := &presences[i]; p.InstanceID == "worker-c" {
 			p.Missed, p.MissedFrom, p.MissedUntil = "nobody had it: store unreachable", recordtest.Minutes(30), recordtest.Minutes(35)
 		}
 	}
-	if err := full.Attend(t.Context(), presences); err != nil {
-		t.Fatal(err)
-	}
+	must(t, full.Attend(t.Context(), presences))
 	first, late := recordtest.Grant(1, 2, "worker-b"), recordtest.Grant(2, 3, "worker-x")
 	first.Worker = store.Worker{Host: "vm-2", PID: 7}
 	late.FixedAt = late.SlotStart.Add(72 * time.Second)
@@ -62,9 +58,7 @@ func eventful(t *testing.T) *memory.Ledger {
 	rest.InstanceID, rest.Claim, rest.Token, rest.Priority = "evil\x1b[2J", "c4", recordtest.Minutes(18).UnixMilli(), 3
 	rest.FixedAt = recordtest.Minutes(18)
 	pause, err := store.FormatOrders([]store.Order{{Kind: store.OrderPause, At: recordtest.Minutes(19), Until: recordtest.Minutes(29), By: "ann", Why: "upgrade of the store"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	paused := rest
 	paused.Seq, paused.Kind, paused.WindowStart, paused.Orders = 5, store.KindOrder, paused.WindowEnd, pause
 	held := recordtest.Grant(6, 8, "worker-b")
@@ -102,9 +96,7 @@ func TestWhySaysWhoHadASlotAndWhyOthersDidNot(t *testing.T) {
 func TestWhyNamesWhatKeepsWorkersFromClaiming(t *testing.T) {
 	drain := store.Order{Kind: store.OrderDrain, Target: "vm-2", At: recordtest.Minutes(4), Until: recordtest.Minutes(29), By: "ann", Why: "new disk"}
 	orders, err := store.FormatOrders([]store.Order{drain})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	first := recordtest.Grant(1, 0, "worker-b")
 	ordered := first
 	ordered.Seq, ordered.Kind, ordered.WindowStart, ordered.Orders = 2, store.KindOrder, first.WindowEnd, orders
@@ -172,9 +164,7 @@ func TestWhyNamesWhatKeepsWorkersFromClaiming(t *testing.T) {
 			"Nobody",
 		},
 	} {
-		c := clock.NewMock()
-		c.Set(recordtest.Minutes(6))
-		l := memory.New(memory.Options{Clock: c})
+		l := recorded(6, test.records...)
 		p := store.Presence{
 			WorkerType: "export", ID: "1", Client: "1", InstanceID: "worker-b", Host: "vm-2", PID: 7, Schedule: "every 5m",
 			Phase: store.PhaseCandidate, Since: recordtest.Minutes(-60), Seen: recordtest.Minutes(5.5), Next: recordtest.Minutes(11),
@@ -182,12 +172,7 @@ func TestWhyNamesWhatKeepsWorkersFromClaiming(t *testing.T) {
 		if test.missed != "" {
 			p.Missed, p.MissedFrom, p.MissedUntil = test.missed, recordtest.Minutes(5), recordtest.Minutes(10)
 		}
-		if err := l.Attend(t.Context(), []store.Presence{p}); err != nil {
-			t.Fatal(err)
-		}
-		for _, r := range test.records {
-			l.Put(r)
-		}
+		must(t, l.Attend(t.Context(), []store.Presence{p}))
 		got, err := whyOf(t, l, "", "", "")
 		text := strings.Join(strings.Fields(got), " ")
 		for _, want := range test.want {
@@ -213,9 +198,7 @@ func TestWhySaysThatTheHolderIsAbsent(t *testing.T) {
 		"one that is there":     {"", 9.5, "It has the slot.", "absent"},
 		"a member that is gone": {"north", 7, "Its group has the slot.", "absent"},
 	} {
-		c := clock.NewMock()
-		c.Set(recordtest.Minutes(9))
-		l := memory.New(memory.Options{Clock: c})
+		l := recorded(9)
 		r := recordtest.Grant(1, 1, "worker-b")
 		r.Group, r.Worker = test.group, store.Worker{Host: "vm-2", PID: 7}
 		l.Put(r)
@@ -223,9 +206,7 @@ func TestWhySaysThatTheHolderIsAbsent(t *testing.T) {
 			WorkerType: "export", ID: "1", Client: "1", InstanceID: "worker-b", Group: test.group, Host: "vm-2", PID: 7, Schedule: "every 5m",
 			Phase: store.PhaseHolder, Since: recordtest.Minutes(-60), Seen: recordtest.Minutes(6), Next: recordtest.Minutes(test.next),
 		}
-		if err := l.Attend(t.Context(), []store.Presence{p}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, l.Attend(t.Context(), []store.Presence{p}))
 		got, err := whyOf(t, l, "", "", "")
 		if text := strings.Join(strings.Fields(got), " "); err != nil || !strings.Contains(text, test.want) || strings.Contains(text, test.not) {
 			t.Errorf("%s: why = %s, %v, want %q, and no %q", name, got, err, test.want, test.not)
@@ -236,26 +217,20 @@ func TestWhySaysThatTheHolderIsAbsent(t *testing.T) {
 // Of many workers the same is said once.
 // Machines that read one crontab in two time zones have two schedules for a job, before its first run, too.
 func TestWhySaysThatSchedulesDifferBeforeTheFirstRun(t *testing.T) {
-	c := clock.NewMock()
-	c.Set(recordtest.Noon)
-	l := memory.New(memory.Options{Clock: c})
+	l := ledgerAt(recordtest.Noon)
 	worker := func(name, schedule string) store.Presence {
 		return store.Presence{
 			WorkerType: "export", ID: name, InstanceID: name, Phase: store.PhaseCandidate, Schedule: schedule,
 			Since: recordtest.Minutes(-1), Seen: recordtest.Minutes(-1), Next: recordtest.Minutes(1),
 		}
 	}
-	if err := l.Attend(t.Context(), []store.Presence{worker("a", "cron 30 2 * * * Europe/Berlin"), worker("b", "cron 30 2 * * * UTC")}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.Attend(t.Context(), []store.Presence{worker("a", "cron 30 2 * * * Europe/Berlin"), worker("b", "cron 30 2 * * * UTC")}))
 	const want = "The schedules of its workers differ: cron 30 2 * * *, cron 30 2 * * * Europe/Berlin. So each claims slots of its own: " +
 		"give all workers of the type one time zone: CRON_TZ in a crontab, zone in jobs.yaml, --zone."
 	if got, err := whyOf(t, l, "table", "", ""); err != nil || !strings.Contains(strings.Join(strings.Fields(got), " "), want) {
 		t.Errorf("why = %s, %v, want %s", got, err, want)
 	}
-	if err := l.Attend(t.Context(), []store.Presence{worker("b", "cron 30 2 * * * Europe/Berlin")}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.Attend(t.Context(), []store.Presence{worker("b", "cron 30 2 * * * Europe/Berlin")}))
 	if got, err := whyOf(t, l, "table", "", ""); err != nil || strings.Contains(got, "differ") {
 		t.Errorf("why = %s, %v, want no word of schedules", got, err)
 	}
@@ -263,9 +238,7 @@ func TestWhySaysThatSchedulesDifferBeforeTheFirstRun(t *testing.T) {
 
 // All that is known of a time before the clock was set back is that it was.
 func TestWhySaysThatTheClockWasSetBack(t *testing.T) {
-	c := clock.NewMock()
-	c.Set(recordtest.Minutes(-120))
-	l := memory.New(memory.Options{Clock: c})
+	l := recorded(-120)
 	l.Put(recordtest.Grant(1, 0, "a"))
 	const want = "by the store's clock, which is yet to come: that was set back since, most likely."
 	if got, err := whyOf(t, l, "table", "", ""); err != nil || !strings.Contains(strings.Join(strings.Fields(got), " "), want) {
@@ -274,9 +247,7 @@ func TestWhySaysThatTheClockWasSetBack(t *testing.T) {
 }
 
 func TestWhyOfManyWorkersIsShort(t *testing.T) {
-	c := clock.NewMock()
-	c.Set(recordtest.Minutes(6))
-	l := memory.New(memory.Options{Clock: c})
+	l := recorded(6)
 	l.Put(recordtest.Grant(1, 1, "worker-b"))
 	var crew []store.Presence
 	for i := range 200 {
@@ -290,13 +261,9 @@ func TestWhyOfManyWorkersIsShort(t *testing.T) {
 		}
 		crew = append(crew, p)
 	}
-	if err := l.Attend(t.Context(), crew); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.Attend(t.Context(), crew))
 	got, err := whyOf(t, l, "", "", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if lines := strings.Count(got, "\n"); lines > 40 {
 		t.Errorf("why of 200 workers has %d lines, want 40 at most:\n%s", lines, got)
 	}
@@ -318,18 +285,14 @@ func TestWhyOfManyWorkersIsShort(t *testing.T) {
 // What is older than the newest records is found by its key, also where the oldest have been trimmed, and
 // leases were extended often.
 func TestWhyFindsOldSlots(t *testing.T) {
-	c := clock.NewMock()
-	c.Set(recordtest.Minutes(5*3000 + 1))
-	l := memory.New(memory.Options{Clock: c})
+	l := recorded(5*3000 + 1)
 	for n := 200; n <= 3000; n++ {
 		l.Put(recordtest.Grant(int64(n+1), n, fmt.Sprintf("w%d", n%7)))
 	}
 	for _, n := range []int{201, 202, 250, 1000, 1999, 2001, 2899, 2900, 2999, 3000} {
 		got, err := whyOf(t, l, "json", recordtest.Minutes(float64(5*n)+2.5).Format(time.RFC3339), "")
 		var a Answer
-		if err := errors.Join(err, json.Unmarshal([]byte(got), &a)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(err, json.Unmarshal([]byte(got), &a)))
 		if want := fmt.Sprintf("w%d", n%7); a.Holder == nil || a.Holder.InstanceID != want || a.SlotStart != store.Format(recordtest.Minutes(float64(5*n))) || len(a.Terms) != 1 || a.Terms[0].State == "upcoming" {
 			t.Errorf("slot %d: why = %s, want that %s had it", n, got, want)
 		}
@@ -362,9 +325,7 @@ func TestParseMoment(t *testing.T) {
 
 // A lease that was not extended because its work was done has not been left.
 func TestWhySaysOfWorkThatIsDoneOnlyThat(t *testing.T) {
-	c := clock.NewMock()
-	c.Set(recordtest.Minutes(4))
-	l := memory.New(memory.Options{Clock: c})
+	l := recorded(4)
 	a := recordtest.Part(1, recordtest.Grant(1, 0, "worker-a"), 0, 2)
 	a.Attempt = 1
 	l.Put(a)
@@ -408,14 +369,12 @@ func TestHowALeaseEndedIsToldByWhatIsKnown(t *testing.T) {
 // A worker that has just begun waits for its first slot, whether or not it has claimed that. Nothing is trimmed or lost then.
 func TestWhySaysThatANewWorkerWaitsForItsFirstSlot(t *testing.T) {
 	for name, records := range map[string][]store.Record{"before its claim": nil, "after it": {recordtest.Grant(1, 1, "a")}} {
-		l := recorded(t, 4.9, records...)
+		l := recorded(4.9, records...)
 		p := store.Presence{
 			WorkerType: "export", ID: "a", InstanceID: "a", Host: "host", PID: 1, Schedule: "every 5m", Phase: store.PhaseCandidate,
 			Since: recordtest.Minutes(4), Seen: recordtest.Minutes(4.5), Next: recordtest.Minutes(6),
 		}
-		if err := l.Attend(t.Context(), []store.Presence{p}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, l.Attend(t.Context(), []store.Presence{p}))
 		got, err := whyOf(t, l, "", "", "")
 		text := strings.Join(strings.Fields(got), " ")
 		if err != nil || !strings.Contains(text, "It began at 12:04:00Z, and waits for its first slot") || strings.Contains(text, "trimmed") {

@@ -59,9 +59,7 @@ func attended(t *testing.T) *memory.Ledger {
 			p.Job = &store.JobTimes{StartWithin: 75 * time.Second, Overrun: "finish", Timeout: time.Hour, CatchUp: "newest", CatchUpWithin: 24 * time.Hour}
 		}),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return l
 }
 
@@ -78,18 +76,14 @@ func crewOf(t *testing.T, l store.Ledger, o Options) (string, error) {
 func TestWhatARosterSaysIsNotTakenForWhatTheLedgerSays(t *testing.T) {
 	l := attended(t)
 	all, err := l.Presences(t.Context(), "mail")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for phase, want := range map[store.Phase]string{
 		"holds": `"holds"`, "gone": `"gone"`, "not eligible": `"not eligible"`, "candidate ": `"candidate "`, "holds\u200b": `"holds\u200b"`,
 		store.PhaseHolder: "candidate", store.PhaseStandby: "standby",
 	} {
 		p := all[0]
 		p.Phase, p.Offset, p.Uncertainty = phase, math.MinInt64, -time.Millisecond
-		if err := l.Attend(t.Context(), []store.Presence{p}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, l.Attend(t.Context(), []store.Presence{p}))
 		text, err := crewOf(t, l, Options{WorkerType: "mail", JSON: true})
 		var c Crew
 		if err = errors.Join(err, json.Unmarshal([]byte(text), &c)); err != nil {
@@ -109,13 +103,9 @@ func TestWhatARosterSaysIsNotTakenForWhatTheLedgerSays(t *testing.T) {
 func TestWhoHoldsHasNotMissedItsNewestSlot(t *testing.T) {
 	l := attended(t)
 	all, err := l.Presences(t.Context(), "export")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	all[1].Phase, all[1].Missed = store.PhaseStandby, "worker-a has it"
-	if err := l.Attend(t.Context(), all[1:2]); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.Attend(t.Context(), all[1:2]))
 	for _, asJSON := range []bool{false, true} {
 		text, err := crewOf(t, l, Options{WorkerType: "export", JSON: asJSON})
 		if err != nil || strings.Contains(text, "worker-a has it") {
@@ -135,13 +125,9 @@ func TestAStandbySaysWhoHasTheSlotWhileThatIsTrue(t *testing.T) {
 	} {
 		l := attended(t)
 		all, err := l.Presences(t.Context(), "export")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		change(l, &all[1])
-		if err := l.Attend(t.Context(), all[1:2]); err != nil {
-			t.Fatal(err)
-		}
+		must(t, l.Attend(t.Context(), all[1:2]))
 		for _, asJSON := range []bool{false, true} {
 			text, err := crewOf(t, l, Options{WorkerType: "export", JSON: asJSON})
 			if want := strings.TrimSpace(want); err != nil || strings.Count(text, want) < 2 || strings.Count(text, " it, with") != strings.Count(text, want) {

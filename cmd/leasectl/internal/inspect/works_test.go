@@ -16,12 +16,10 @@ func TestTwoCommandsUnderOneWorkerTypeAreTold(t *testing.T) {
 		told   bool
 	}{{theirs: "backup 34cd", told: true}, {theirs: "bill 12ab"}, {}, {theirs: "backup 34cd", gone: true}} {
 		theirs, told := c.theirs, c.told
-		l := recorded(t, 1)
+		l := recorded(1)
 		held := recordtest.Grant(1, 0, "worker-a")
 		held.Work = "bill 12ab"
-		if err := l.Append(t.Context(), held); err != nil {
-			t.Fatal(err)
-		}
+		must(t, l.Append(t.Context(), held))
 		there := []store.Presence{}
 		for name, work := range map[string]string{"worker-a": held.Work, "worker-b": theirs} {
 			there = append(there, store.Presence{
@@ -32,13 +30,9 @@ func TestTwoCommandsUnderOneWorkerTypeAreTold(t *testing.T) {
 				there[len(there)-1].Phase = store.PhaseStopped
 			}
 		}
-		if err := l.Attend(t.Context(), there); err != nil {
-			t.Fatal(err)
-		}
+		must(t, l.Attend(t.Context(), there))
 		got, err := whyOf(t, l, "", "", "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		const says = "It is there for another command (backup 34cd, that of worker-a is bill 12ab): give each a worker type of its own."
 		if text := strings.Join(strings.Fields(got), " "); strings.Contains(text, says) != told || strings.Count(text, "another command") > 1 {
 			t.Errorf("why, where another one does %q: %s", theirs, got)

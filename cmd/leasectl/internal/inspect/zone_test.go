@@ -6,8 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/benbjohnson/clock"
-
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/display"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
 	"github.com/slotlease/slotlease/internal/recordtest"
@@ -21,9 +19,7 @@ const berlin = "cron 0 2 * * * Europe/Berlin"
 func instant(t *testing.T, text string) time.Time {
 	t.Helper()
 	at, err := time.Parse(time.RFC3339, text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return at
 }
 
@@ -48,9 +44,7 @@ func TestATimeOfDayIsThatOfTheZone(t *testing.T) {
 // nightly is a ledger in which two nights are done, 7 h after the second began.
 func nightly(t *testing.T) *memory.Ledger {
 	t.Helper()
-	c := clock.NewMock()
-	c.Set(instant(t, "2026-03-02T08:00:00Z"))
-	l := memory.New(memory.Options{Clock: c})
+	l := ledgerAt(instant(t, "2026-03-02T08:00:00Z"))
 	for i := range 2 {
 		start := instant(t, "2026-03-01T01:00:00Z").AddDate(0, 0, i)
 		r := recordtest.Grant(int64(2*i+1), 0, "worker-a")
@@ -70,9 +64,7 @@ func TestTimesOfAScheduleWithAZoneAreShownInThatToo(t *testing.T) {
 	o := Options{WorkerType: "export", Last: 10, Timeout: time.Minute}
 	to := storeuri.Target{Scheme: "sqlite", Shown: "sqlite:leases.db"}
 	at, err := ParseMoment("02:00")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for name, c := range map[string]struct {
 		show func(Options, Screen) error
 		text []string

@@ -107,9 +107,7 @@ C='
 
 func TestWhatCountsForNothingInACrontabIsNotedOnce(t *testing.T) {
 	_, notes, err := readText(t, "jobs", "MAILTO=\nLOGNAME=x\n# name: x\n\nMAILTO=a\n@daily x\nMAILTO=b\nRANDOM_DELAY=5\n# name: y\n")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var got []string
 	for _, n := range notes {
 		got = append(got, n.String()+": "+n.Text)
@@ -129,13 +127,9 @@ func TestWhatCountsForNothingInACrontabIsNotedOnce(t *testing.T) {
 
 func TestWithoutCRON_TZTheZoneIsThatOfTheMachine(t *testing.T) {
 	t.Chdir(t.TempDir())
-	if err := os.WriteFile("jobs", []byte("@daily x\n@daily y\nCRON_TZ=Asia/Tokyo\n@daily z\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile("jobs", []byte("@daily x\n@daily y\nCRON_TZ=Asia/Tokyo\n@daily z\n"), 0o600))
 	jobs, notes, err := (&reader{machine: debian("Europe/Berlin")}).read([]string{"jobs"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for i, want := range []string{"Europe/Berlin", "Europe/Berlin", "Asia/Tokyo"} {
 		if got := jobs[i].Options[1]; got.Name != "zone" || got.Value != want {
 			t.Errorf("job %d has %v, want the zone %s", i, got, want)
@@ -155,9 +149,7 @@ func TestTheZoneOfAMachineHasAName(t *testing.T) {
 	for _, err := range []error{
 		os.Symlink("../usr/share/zoneinfo/Europe/Berlin", link), os.WriteFile(named, []byte("Asia/Tokyo\n"), 0o600), os.WriteFile(file, nil, 0o600),
 	} {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
 	for _, c := range []struct{ tz, link, named, want string }{
 		{"", link, named, "Europe/Berlin"},

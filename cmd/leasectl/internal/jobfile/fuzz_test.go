@@ -45,9 +45,7 @@ func FuzzYAML(f *testing.F) {
 // wantSound checks what holds of all that is read, and of all faults.
 func wantSound(t *testing.T, path, text string, r *reader) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte(text), 0o600))
 	jobs, _, err := r.read([]string{path})
 	lines := strings.Count(text, "\n") + 1
 	if err != nil {

@@ -29,12 +29,8 @@ func debian(zone string) machine {
 func readText(t *testing.T, name, text string) ([]Job, []Note, error) {
 	t.Helper()
 	t.Chdir(t.TempDir())
-	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(filepath.Dir(name), 0o755))
+	must(t, os.WriteFile(name, []byte(text), 0o600))
 	return (&reader{machine: debian("UTC")}).read([]string{name})
 }
 
@@ -58,9 +54,7 @@ func shown(j Job) string {
 func wantJobs(t *testing.T, name, text string, want ...string) {
 	t.Helper()
 	jobs, _, err := readText(t, name, text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var got []string
 	for _, j := range jobs {
 		got = append(got, shown(j))
@@ -82,6 +76,14 @@ func wantFaults(t *testing.T, name, text string, want ...string) {
 	}
 }
 
+// must ends the test if something went wrong. It is for the test's own goroutine.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestTheFormOfAFileIsSeenInItsFirstWord(t *testing.T) {
 	for text, want := range map[string]bool{
 		"": false, "\n# jobs:\n": false, "* * * * * a: b": false, "A=b": false, "@daily a": false,
@@ -97,13 +99,9 @@ func TestAFileThatCantBeReadIsNamed(t *testing.T) {
 	t.Chdir(t.TempDir())
 	big := strings.Repeat("# \n", maxSize/3+1)
 	for name, text := range map[string]string{"big": big, "binary": "\x00"} {
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(name, []byte(text), 0o600))
 	}
-	if err := os.Mkdir("folder", 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir("folder", 0o755))
 	_, _, err := Read("none", "big", "folder", "binary")
 	want := []string{
 		"none: no such file or directory",
@@ -122,9 +120,7 @@ func TestNoTwoJobsHaveOneName(t *testing.T) {
 		"a":      "# name: x\n@daily a\n@daily b\n\n@daily b\n",
 		"b.yaml": "jobs:\n- {name: x, command: a}\n- {name: y, command: a}\n- {name: y, command: b}\n",
 	} {
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(name, []byte(text), 0o600))
 	}
 	_, _, err := (&reader{machine: debian("UTC")}).read([]string{"a", "b.yaml"})
 	want := []string{

@@ -123,18 +123,12 @@ func TestTheSchemaIsThatOfTheKeys(t *testing.T) {
 	e := json.NewEncoder(&b)
 	e.SetIndent("", "  ")
 	e.SetEscapeHTML(false)
-	if err := e.Encode(jobsSchema()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, e.Encode(jobsSchema()))
 	if *update {
-		if err := os.WriteFile(schemaFile, b.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(schemaFile, b.Bytes(), 0o644))
 	}
 	got, err := os.ReadFile(schemaFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if d := cmp.Diff(b.String(), string(got)); d != "" {
 		t.Errorf("%s (-want +got, -update writes it anew):\n%s", schemaFile, d)
 	}
@@ -142,9 +136,7 @@ func TestTheSchemaIsThatOfTheKeys(t *testing.T) {
 
 func TestThePageHasAllKeys(t *testing.T) {
 	page, err := os.ReadFile("../../../../docs/cron.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, k := range keys {
 		if !strings.Contains(string(page), "`"+k.name+"`") {
 			t.Errorf("docs/cron.md lacks %s", k.name)
@@ -241,9 +233,7 @@ func TestTheSchemaAndTheReaderAgree(t *testing.T) {
 		"a: {}":                                             false,
 	} {
 		var value any
-		if err := yaml.Unmarshal([]byte(text), &value); err != nil {
-			t.Fatal(err)
-		}
+		must(t, yaml.Unmarshal([]byte(text), &value))
 		problem := jobsSchema().problem("", value)
 		_, _, err := readText(t, "jobs.yaml", text)
 		if (problem == "") != want || (err == nil) != want {

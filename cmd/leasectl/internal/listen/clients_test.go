@@ -42,9 +42,7 @@ func (m *meeting) Accept() (net.Conn, error) {
 func (m *meeting) comes(t *testing.T, from string) net.Conn {
 	t.Helper()
 	c, err := m.network.DialContext(t.Context(), "tcp", m.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = c.Close() })
 	m.from <- from
 	synctest.Wait()
@@ -74,9 +72,8 @@ func meets(t *testing.T, most, ofOne int) (m *meeting, end func()) {
 // answered is what a client is told that asks.
 func answered(t *testing.T, c net.Conn, asks string) string {
 	t.Helper()
-	if _, err := io.WriteString(c, asks); err != nil {
-		t.Fatal(err)
-	}
+	_, err := io.WriteString(c, asks)
+	must(t, err)
 	b, _ := io.ReadAll(c)
 	return string(b)
 }

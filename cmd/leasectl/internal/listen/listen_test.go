@@ -54,9 +54,7 @@ func serve(t *testing.T, schedule slots.Schedule) *Server {
 			_, _ = fmt.Fprintf(w, "up 1 # %s, %q\n", canary, r.Header.Get("Accept-Encoding"))
 		}),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(s.Close)
 	return s
 }
@@ -66,21 +64,15 @@ func probe(t *testing.T, s *Server, path string) (code int, ok bool, body string
 	t.Helper()
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	r, err := http.NewRequestWithContext(suites.Deadline(t), http.MethodGet, "http://"+s.Addr()+path, http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	r.Header.Set("User-Agent", "kube-probe/1.30")
 	r.Header.Set("Accept", "*/*")
 	begun := time.Now() // realtime: make prove judges it
 	answer, err := client.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer answer.Body.Close()
 	b, err := io.ReadAll(answer.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	procs.Within(t, "a probe", time.Since(begun), time.Second) // realtime: make prove judges it
 	return answer.StatusCode, answer.StatusCode >= 200 && answer.StatusCode < 400, string(b)
 }
@@ -106,9 +98,7 @@ func leasing(t *testing.T, l store.Ledger, name string, every time.Duration, wor
 	w, err := workerlease.NewClient(l, workerlease.ClientOptions{}).StartLeasing(t.Context(),
 		workerlease.Options{WorkerType: "t", InstanceID: name, LeaseInterval: every, MinBackoff: 10 * time.Millisecond, Continuous: every >= time.Hour},
 		workerlease.Callbacks{LeaseAllocated: work})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second) // realtime: the code of a worker may never return
 		defer cancel()
@@ -118,6 +108,14 @@ func leasing(t *testing.T, l store.Ledger, name string, every time.Duration, wor
 }
 
 func nothing(context.Context, workerlease.Lease) {}
+
+// must ends the test if something went wrong. It is for the test's own goroutine.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
 
 func TestAddress(t *testing.T) {
 	for text, want := range map[string]string{
@@ -224,9 +222,7 @@ func TestStatusSaysWhatTheWorkerDoes(t *testing.T) {
 	if got := statusOf(t, s); got.Holds || got.Holder == nil || got.Holder.InstanceID != "b" || got.Holder.Token != now.Lease.Token {
 		t.Errorf("/status of a standby: %+v", got)
 	}
-	if err := a.StopLeasing(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, a.StopLeasing(t.Context()))
 	if got := statusOf(t, s); got.Holder != nil {
 		t.Errorf("/status of a worker that has stopped: %+v, want no holder: it would not see a change", got)
 	}
@@ -260,9 +256,7 @@ func TestNoAnswerShowsASecret(t *testing.T) {
 func ask(t *testing.T, s *Server, text string) (head, body string) {
 	t.Helper()
 	c, err := net.Dial("tcp", s.Addr())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer c.Close()
 	if err := c.SetDeadline(time.Now().Add(suites.Limit(10*time.Second, time.Hour))); err != nil { // realtime: make prove judges it
 		t.Fatal(err)
@@ -308,9 +302,7 @@ func TestOtherWaysToAsk(t *testing.T) {
 
 func TestTheHelpNamesAllFieldsOfTheStatus(t *testing.T) {
 	help, err := os.ReadFile(filepath.Join("..", "..", "app", "help", "listen.txt"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var check func(of reflect.Type)
 	check = func(of reflect.Type) {
 		for _, f := range reflect.VisibleFields(of) {

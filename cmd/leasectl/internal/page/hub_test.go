@@ -62,9 +62,7 @@ type viewer struct {
 func joined(t *testing.T, h *hub, of subject) *viewer {
 	t.Helper()
 	topic, leave, err := h.join(of, "192.0.2.1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return &viewer{h, topic, 0, leave}
 }
 
@@ -181,9 +179,7 @@ func TestAHintIsHeardAtOnceAndTooManyViewersAreRefused(t *testing.T) {
 		}
 		for range mostViewers - mostOfOne {
 			topic, leave, err := h.join(subject{view: "overview"}, "jane")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			all = append(all, &viewer{h, topic, 0, leave})
 		}
 		if _, _, err := h.join(subject{view: "overview"}, "joe"); err == nil {

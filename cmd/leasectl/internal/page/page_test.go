@@ -51,9 +51,7 @@ func served(t *testing.T, a Access) (*Page, *sqlite.Ledger) {
 	if err == nil {
 		err = l.Init(t.Context())
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = l.Close(context.Background()) })
 	for i, r := range []store.Record{grant(1, "report", 3, "anna"), grant(2, "report", 1, hostile)} {
 		if err := l.Append(t.Context(), r); err != nil {
@@ -61,9 +59,7 @@ func served(t *testing.T, a Access) (*Page, *sqlite.Ledger) {
 		}
 	}
 	target, err := storeuri.Parse("sqlite:"+path, func(string) string { return "" })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	p := New(Options{Target: target, Access: a, Operator: "op@here", Version: "v1", Scrub: func(s string) string { return strings.ReplaceAll(s, "s3cret", "***") }})
 	t.Cleanup(p.Close)
 	return p, l
@@ -99,6 +95,14 @@ func wantError(t *testing.T, what string, code int, body string, wantCode int, s
 	}
 }
 
+// must ends the test if something went wrong. It is for the test's own goroutine.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestTheAPISaysWhatTheCommandsSay(t *testing.T) {
 	p, _ := served(t, Access{})
 	for path, want := range map[string]string{
@@ -119,13 +123,9 @@ func TestTheAPISaysWhatTheCommandsSay(t *testing.T) {
 		}
 	}
 	r, err := p.Open(t.Context(), "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want, err := r.Slots(t.Context(), "report", 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, body := ask(p, request("GET", "/api/v1/slots?type=report&n=2", ""))
 	var got inspect.Snapshot
 	err = json.Unmarshal([]byte(body), &got)
@@ -255,9 +255,7 @@ func TestAnotherSiteCannotAct(t *testing.T) {
 	}
 	code, body = ask(p, request("POST", "/api/v1/orders", pause, safe...))
 	newest, _, err := l.Tail(t.Context(), "report", 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if o, _ := newest[0].Order(); code != 200 || o.Kind != store.OrderPause || o.By != "op@here" || o.Why != "it's late" || !strings.Contains(body, "wrote record 3") {
 		t.Errorf("an order: %d %s, wrote %+v, want a pause by op@here", code, body, newest[0])
 	}
@@ -318,13 +316,9 @@ func stream(t *testing.T, url string) (next func() (name, data string), end func
 	t.Helper()
 	ctx, cancel := context.WithCancel(suites.Deadline(t))
 	r, err := http.NewRequestWithContext(ctx, "GET", url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	reply, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	lines := bufio.NewScanner(reply.Body)
 	lines.Buffer(nil, 16<<20)
 	return func() (name, data string) {
@@ -361,9 +355,7 @@ func TestAStreamTellsWhatChanged(t *testing.T) {
 		t.Errorf("a second stream begins with %s, want the store's time, which is known by then", data)
 	}
 	endAgain()
-	if err := l.Append(t.Context(), grant(1, "second", 0, "bert")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.Append(t.Context(), grant(1, "second", 0, "bert")))
 	for {
 		name, data := next()
 		var u update
@@ -415,9 +407,7 @@ func TestStreamsOfTheOtherViews(t *testing.T) {
 func TestHostileTextsComeOutAsJSONOnly(t *testing.T) {
 	p, _ := served(t, Access{})
 	var report bytes.Buffer
-	if err := p.Report(t.Context(), &report); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.Report(t.Context(), &report))
 	_, slots := ask(p, request("GET", "/api/v1/slots?type=report", ""))
 	_, why := ask(p, request("GET", "/api/v1/why?type=report", ""))
 	for what, text := range map[string]string{"report": report.String(), "slots": slots, "why": why} {
@@ -443,9 +433,7 @@ func TestHostileTextsComeOutAsJSONOnly(t *testing.T) {
 
 func TestNoSecretOfAStoreIsTold(t *testing.T) {
 	target, err := storeuri.Parse("postgres://jane:s3cret@127.0.0.1:1/jobs", func(string) string { return "" })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	p := New(Options{Target: target, Access: Access{Actions: true}, Operator: "op", Scrub: func(s string) string { return strings.ReplaceAll(s, "s3cret", "***") }, Timeout: 2 * time.Second})
 	defer p.Close()
 	s := httptest.NewServer(p)
@@ -498,9 +486,7 @@ func TestSlowClientsHoldNobodyUp(t *testing.T) {
 	var idle []net.Conn
 	for range mostConnected + 20 {
 		c, err := net.Dial("tcp", address)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer c.Close()
 		_, _ = c.Write([]byte("GET / HTTP/1.1\r\n"))
 		idle = append(idle, c)

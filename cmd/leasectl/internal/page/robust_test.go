@@ -89,9 +89,7 @@ func TestABodyThatDoesntComeHoldsNoConnection(t *testing.T) {
 	at := make(chan net.Addr, 1)
 	go func() { _ = p.Serve(t.Context(), "127.0.0.1:0", func(a net.Addr) { at <- a }) }()
 	c, err := net.Dial("tcp", (<-at).String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer c.Close()
 	_, _ = fmt.Fprintf(c, "POST /api/v1/status HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n")
 	_ = c.SetReadDeadline(time.Now().Add(suites.Limit(3*patience, time.Hour))) // realtime: make prove judges it

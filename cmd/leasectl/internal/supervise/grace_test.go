@@ -18,9 +18,7 @@ func pacingOf(t *testing.T, o workerlease.Options, length, grace time.Duration) 
 	t.Helper()
 	o.WorkerType, o.LeaseInterval = "t", length
 	timing, err := o.Timing()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return pacing{timing, grace}
 }
 

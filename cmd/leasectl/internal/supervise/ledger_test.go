@@ -32,6 +32,14 @@ func (c *checked) checkRights(context.Context) error {
 	return nil
 }
 
+// must ends the test if something went wrong. It is for the test's own goroutine.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestADenialEndsARunOnlyIfItLasts(t *testing.T) {
 	for denials, want := range map[int]error{0: nil, 1: nil, 9: nil, 99: store.ErrDenied} {
 		synctest.Test(t, func(t *testing.T) {
@@ -91,9 +99,7 @@ func TestADenialThatFollowsSilenceEndsARunOnlyIfItLasts(t *testing.T) {
 // A file that isn't there yet is created by the first operation, and nothing is wrong with it.
 func TestALedgerThatIsYetToBeCreatedEndsNoRun(t *testing.T) {
 	l, err := sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(t.TempDir(), "leases.db")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = l.Close(t.Context()) }()
 	if err := askLedger(t.Context(), l, func(err error) { t.Errorf("reported: %v", err) }); err != nil {
 		t.Errorf("askLedger() = %v, want nil", err)

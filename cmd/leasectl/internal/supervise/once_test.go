@@ -27,9 +27,7 @@ import (
 func linked(t *testing.T, plan func(faultstore.Call) faultstore.Fault) (inner *memory.Ledger, link store.Ledger) {
 	t.Helper()
 	inner = memory.New(memory.Options{})
-	if err := inner.Init(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, inner.Init(t.Context()))
 	return inner, faultstore.New(inner, faultstore.Options{Plan: plan})
 }
 
@@ -38,9 +36,7 @@ func onceOn(t *testing.T, l store.Ledger, o workerlease.Options, p Patience) (un
 	t.Helper()
 	o.WorkerType, o.InstanceID = "t", "b"
 	timing, err := o.Timing()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	command := Command{Name: "/bin/true", Stdout: os.Stderr, Stderr: os.Stderr, Roster: true, Log: runlog.New(runlog.Options{To: io.Discard, Level: zapcore.ErrorLevel})}
 	_, unfit, err = Once(t.Context(), l, timing, command, p)
 	return unfit, err
@@ -132,9 +128,7 @@ func TestTheWaitForAHolderAndTheStoreHaveOneTimeout(t *testing.T) {
 				})
 				o := workerlease.Options{WorkerType: "t", InstanceID: "a", Schedule: slots.Must(slots.Every(time.Hour)), Job: &workerlease.Job{}, FailoverWithin: 3 * time.Second}
 				held, err := workerlease.NewClient(inner, workerlease.ClientOptions{}).TryClaim(t.Context(), o)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				unfit, err := onceOn(t, link, o, Patience{Since: began, Store: timeout, Done: timeout})
 				if took := time.Since(began); took > timeout+time.Second || errors.Is(err, workerlease.ErrNotClaimed) == hangs || unfit == nil && err == nil {
 					t.Errorf("Once() took %v, and is %v, %v", took, unfit, err)
@@ -152,9 +146,7 @@ func TestWhatComesBeforeTheHintsIsSeenSoon(t *testing.T) {
 		inner, _ := linked(t, nil)
 		o := workerlease.Options{WorkerType: "t", InstanceID: "a", Schedule: slots.Must(slots.Every(time.Hour)), Job: &workerlease.Job{}, FailoverWithin: time.Minute}
 		held, err := workerlease.NewClient(inner, workerlease.ClientOptions{}).TryClaim(t.Context(), o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		time.AfterFunc(500*time.Millisecond, func() { _ = held.Complete(context.Background()) })
 		began := time.Now()
 		o.InstanceID = "b"

@@ -41,9 +41,7 @@ func TestTheOutputOfSeveralJobsIsOfWholeLines(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r, w, err := os.Pipe()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			go func() {
 				_, _ = io.WriteString(w, c.text)
 				_ = w.Close()
@@ -60,13 +58,9 @@ func TestTheOutputOfSeveralJobsIsOfWholeLines(t *testing.T) {
 func TestALineIsNotHeldBack(t *testing.T) {
 	t.Parallel()
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	got, to, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var passed sync.WaitGroup
 	passed.Go(func() { pass(to, nil, r, "j: ") })
 	if _, err := io.WriteString(w, "whole\npart"); err != nil {

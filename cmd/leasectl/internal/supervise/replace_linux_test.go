@@ -201,9 +201,7 @@ func TestAContinuousJobThatIsRemovedIsStopped(t *testing.T) {
 	o := w.Options
 	o.Job, o.Continuous = nil, true
 	timing, err := o.Timing()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	w.Timing = timing
 	s.replace(w)
 	procs.Eventually(t, "the run", func() bool { return len(s.ran("daemon")) == 1 })
@@ -233,9 +231,7 @@ func TestOutputThatNobodyReadsHoldsUpNothing(t *testing.T) {
 	timing, err := workerlease.Options{
 		WorkerType: "unread", InstanceID: "a", Schedule: slots.Must(slots.Every(2 * time.Second)), Job: &workerlease.Job{StartWithin: 2 * time.Second},
 	}.Timing()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	w.Timing, w.Stdout, w.Stderr, w.Label = timing, unread, unread, "unread: "
 	s.replace(w)
 	s.mu.RLock()
