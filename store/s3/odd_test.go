@@ -1,32 +1,30 @@
 package s3
 
 import (
-	"errors"
 	"net/http"
 	"sync/atomic"
 	"testing"
 
-	"github.com/slotlease/slotlease/store"
-	"github.com/slotlease/slotlease/testutil/storetest"
+	"github.com/slotlease/slotlease/internal/suites"
+	"github.com/slotlease/slotlease/testutil/s3peer"
 )
 
 // The first try of an append may have stored it, whatever the next one says.
 func TestARefusalAfterATryOfUnknownOutcomeLeavesItUnknown(t *testing.T) {
 	t.Parallel()
-	l, h := hookedLedger(t, Options{}, nil)
-	must(t, "Init()", l.Init(within(t)))
 	var tries atomic.Int64
-	h.Hook = func(req *http.Request) *http.Response {
+	h := &hooked{Hook: func(req *http.Request) *http.Response {
 		if !conditional(req) {
-			return nil
+			return fault(500, "InternalError")
 		}
 		if tries.Add(1) == 1 {
 			return fault(409, "ConditionalRequestConflict")
 		}
 		return fault(403, "AccessDenied")
-	}
-	err := l.Append(within(t), storetest.Grant("job", 1))
-	if tries.Load() < 2 || err == nil || errors.Is(err, store.ErrNotStored) {
-		t.Errorf("Append() after 409 and then 403 = %v, want an outcome that is unknown", err)
+	}}
+	l := opened(t, Options{URI: uriOf("http://127.0.0.1:1", "bucket/jobs"), Getenv: environment(s3peer.ID), Transport: h})
+	err := objects{l}.Create(suites.Deadline(t), "jobs/1", []byte("{}"))
+	if tries.Load() != 2 || err == nil || l.meaning(err).NotStored {
+		t.Errorf("Create() after 409 and then 403 = %v (%d tries), want an outcome that is unknown", err, tries.Load())
 	}
 }

@@ -12,12 +12,11 @@ import (
 
 // The backup by the program, for a guard that is stopped or starved. At the
 // instant by which all must be over the guard is sent SIGCONT, which does no
-// harm otherwise. If it hasn't reported backUpAfter later, the program walks
+// harm otherwise. If it hasn't reported BackUpAfter later, the program walks
 // the tree and kills, again and again; and if it finds nothing alive any more, in so many
 // looks one after the other, giveUpAfter later, it kills the guard itself. It does so, too, if long
 // after the guard should have given up nothing is alive but what can't be killed.
 const (
-	backUpAfter = 50 * time.Millisecond
 	backUpEvery = 20 * time.Millisecond
 	giveUpAfter = time.Second
 	idleLooks   = 5
@@ -94,9 +93,9 @@ func (p *Process) force(ended bool) bool {
 	case late < 0:
 		p.due.set(p.end())
 		return false
-	case late < backUpAfter:
+	case late < BackUpAfter:
 		p.guard.resume()
-		p.due.set(p.end() + backUpAfter)
+		p.due.set(p.end() + BackUpAfter)
 		return false
 	}
 	before := p.cgroup.populated() // What is killed with its cgroup may be gone before the next look.

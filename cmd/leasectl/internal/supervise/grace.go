@@ -3,6 +3,7 @@ package supervise
 import (
 	"time"
 
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/guard"
 	"github.com/slotlease/slotlease/workerlease"
 )
 
@@ -50,7 +51,7 @@ func (p pacing) noticeOf(l workerlease.Lease, left, grace time.Duration) time.Du
 	return grace
 }
 
-// killTime is how long before the last safe moment the guard begins to kill: it
-// has to find and reap every descendant, and that takes tens of milliseconds on
+// killTime is how long before the last safe moment the guard begins to kill: it, or
+// its backup, has to find and reap every descendant, and that takes tens of milliseconds on
 // a busy machine.
-func killTime(left time.Duration) time.Duration { return min(100*time.Millisecond, left/50) }
+func killTime(left time.Duration) time.Duration { return min(2*guard.BackUpAfter, left/50) }
