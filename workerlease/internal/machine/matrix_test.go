@@ -239,7 +239,9 @@ func changed(before, after string) string {
 	had, has := strings.Split(was, ", "), strings.Split(is, ", ")
 	words := slices.DeleteFunc(slices.Clone(has), func(word string) bool { return slices.Contains(had, word) })
 	for _, word := range had[1:] { // The first is the stage.
-		if name, _, _ := strings.Cut(word, " "); !slices.ContainsFunc(has, func(word string) bool { return strings.HasPrefix(word, name) }) {
+		name, _, _ := strings.Cut(word, " ")
+		other := slices.Contains([]string{"held", "next", "void"}, name) && slices.ContainsFunc(has, func(word string) bool { return strings.HasPrefix(word, name+" ") })
+		if !other && !slices.Contains(has, word) {
 			words = append(words, "no more "+word)
 		}
 	}
