@@ -4,32 +4,34 @@ package pipenet
 
 import (
 	"context"
+	"fmt"
 	"net"
-	"strconv"
 	"sync"
 	"syscall"
 )
 
-// Network gives out addresses of this machine that its own dialer alone reaches.
+// Network gives out addresses of this machine that its own dialer alone reaches: 16 million, on hosts where no socket listens.
+// Make one with [New].
 type Network struct {
 	mu    sync.Mutex
 	given map[string]*listener // nil: nothing listens there
 }
 
+// New makes a network.
+func New() *Network { return &Network{given: map[string]*listener{}} }
+
 // Address is a new one, at which nothing listens: a connection is refused.
 func (n *Network) Address() string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.given == nil {
-		n.given = map[string]*listener{}
-	}
-	addr := "127.0.0.1:" + strconv.Itoa(10_000+len(n.given))
+	next := len(n.given) + 1<<16 // Servers of tests are on 127.0.0.1.
+	addr := fmt.Sprintf("127.%d.%d.%d:27017", next>>16, next>>8&255, next&255)
 	n.given[addr] = nil
 	return addr
 }
 
-// Listen listens at an address of the network. As with a socket, a connection is there before it is accepted; who accepts none
-// is silent. Close refuses from then on, and breaks what nobody has accepted.
+// Listen listens at an address of the network. As with a socket, a connection is there before it is accepted, up to a thousand of
+// them; who accepts none is silent. Close refuses from then on, and breaks what nobody has accepted.
 func (n *Network) Listen(addr string) net.Listener {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -51,7 +53,7 @@ func (n *Network) DialContext(ctx context.Context, network, addr string) (net.Co
 		return sockets.DialContext(ctx, network, addr)
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
-	case l == nil:
+	case l == nil || len(l.conns) == cap(l.conns):
 		return nil, &net.OpError{Op: "dial", Net: network, Addr: address(addr), Err: syscall.ECONNREFUSED}
 	}
 	near, far := net.Pipe()

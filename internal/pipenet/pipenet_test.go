@@ -15,7 +15,7 @@ import (
 
 func TestAnAddressRefusesUnlessSomethingListens(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := &pipenet.Network{}
+		n := pipenet.New()
 		addr := n.Address()
 		refused := func(when string) {
 			t.Helper()

@@ -3,6 +3,7 @@ package mongo
 import (
 	"context"
 	"errors"
+	"net"
 	"net/url"
 	"strings"
 	"testing"
@@ -150,17 +151,19 @@ func TestRefusedConnectionEndsWithTheContext(t *testing.T) {
 // garbles.
 func TestADriversErrorShowsNoPasswordAndIsNotGarbled(t *testing.T) {
 	t.Parallel()
-	for _, password := range []string{"e", "%3A", "127.0.0.1", "jobs", "jobs.WorkerLeases", "WorkerLeases", "SCRAM-SHA-256", "connection", "now", "%65", "p%40ss", "hunter2%2Fhunter2"} {
+	for _, password := range []string{"e", "%3A", "HOST", "jobs", "jobs.WorkerLeases", "WorkerLeases", "SCRAM-SHA-256", "connection", "now", "%65", "p%40ss", "hunter2%2Fhunter2"} {
 		t.Run(password, func(t *testing.T) {
 			t.Parallel()
 			plain, err := url.PathUnescape(password)
 			must(t, "PathUnescape()", err)
-			said := func(login, parameter string) string {
-				return "Authentication failed: no connection from mongodb://" + login + "@127.0.0.1/jobs?proxyPassword=" + parameter + "&w=1 to jobs.WorkerLeases"
-			}
 			for _, form := range []string{password, plain} {
-				answer := commandError(codeAuthenticationFailed, "AuthenticationFailed", said("jane:"+form, form))
-				f := serve(t, &fakeServer{reply: answers(map[string]bson.D{"saslStart": answer})})
+				f := serve(t, &fakeServer{})
+				host, _, _ := net.SplitHostPort(f.addr)
+				password, form := strings.Replace(password, "HOST", host, 1), strings.Replace(form, "HOST", host, 1)
+				said := func(login, parameter string) string {
+					return "Authentication failed: no connection from mongodb://" + login + "@" + host + "/jobs?proxyPassword=" + parameter + "&w=1 to jobs.WorkerLeases"
+				}
+				f.reply = answers(map[string]bson.D{"saslStart": commandError(codeAuthenticationFailed, "AuthenticationFailed", said("jane:"+form, form))})
 				l := f.open(Options{URI: "mongodb://jane:" + password + "@" + f.addr + "/jobs?authMechanism=SCRAM-SHA-256"})
 				_, err := l.Now(within(t, patience))
 				wantSentinel(t, "Now()", err, store.ErrDenied)

@@ -44,7 +44,7 @@ type fakeServer struct {
 }
 
 // network is that of the fake servers.
-var network = &pipenet.Network{}
+var network = pipenet.New()
 
 // serve starts a fake server, which ends with the test.
 func serve(t testing.TB, f *fakeServer) *fakeServer {

@@ -1,16 +1,15 @@
 package listen
 
 import (
-	"context"
 	"io"
 	"net"
-	"net/http"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/slotlease/slotlease/internal/pipenet"
+	"github.com/slotlease/slotlease/slots"
 )
 
 // meeting is a listener in a bubble, whose clients have the addresses that they say.
@@ -19,23 +18,25 @@ type meeting struct {
 
 	network *pipenet.Network
 	from    chan string
+	port    int
 }
 
 // comer is a client.
 type comer struct {
 	net.Conn
 
-	from string
+	from *net.TCPAddr
 }
 
-func (c comer) RemoteAddr() net.Addr { return &net.TCPAddr{IP: net.ParseIP(c.from), Port: 1} }
+func (c comer) RemoteAddr() net.Addr { return c.from }
 
 func (m *meeting) Accept() (net.Conn, error) {
 	c, err := m.Listener.Accept()
 	if err != nil {
 		return nil, err
 	}
-	return comer{c, <-m.from}, nil
+	m.port++
+	return comer{c, &net.TCPAddr{IP: net.ParseIP(<-m.from), Port: m.port}}, nil
 }
 
 // comes connects a client.
@@ -49,24 +50,14 @@ func (m *meeting) comes(t *testing.T, from string) net.Conn {
 	return c
 }
 
-// meets serves in a bubble. Its end returns when nothing is served any more.
-func meets(t *testing.T, most, ofOne int) (m *meeting, end func()) {
+// meets starts a server in a bubble.
+func meets(t *testing.T) (*meeting, *Server) {
 	t.Helper()
-	n := &pipenet.Network{}
-	m = &meeting{Listener: n.Listen(n.Address()), network: n, from: make(chan string, 1)}
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		_ = Serve(ctx, &bounded{Listener: m, most: most, ofOne: ofOne}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if _, err := io.Copy(io.Discard, r.Body); err == nil {
-				_, _ = io.WriteString(w, "here you are")
-			}
-		}), writeTime)
-	}()
-	end = func() { cancel(); <-ended }
-	t.Cleanup(end)
-	return m, end
+	n := pipenet.New()
+	m := &meeting{Listener: n.Listen(n.Address()), network: n, from: make(chan string, 1)}
+	s := start(m, options(slots.Must(slots.Every(time.Minute))))
+	t.Cleanup(s.Close)
+	return m, s
 }
 
 // answered is what a client is told that asks.
@@ -78,7 +69,7 @@ func answered(t *testing.T, c net.Conn, asks string) string {
 	return string(b)
 }
 
-const asking = "GET / HTTP/1.1\r\nHost: h\r\n\r\n"
+const asking = "GET /healthz HTTP/1.1\r\nHost: h\r\n\r\n"
 
 // hungUp reports whether the server hangs up on a client well before its time is over.
 func hungUp(c net.Conn) bool {
@@ -90,15 +81,15 @@ func hungUp(c net.Conn) bool {
 // Clients that say nothing, or half of it, or read nothing, are cut off, and others are answered meanwhile.
 func TestClientsThatAreStuck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m, _ := meets(t, mostConnections, mostOfOne)
+		m, _ := meets(t)
 		begun := time.Now()
 		var stuck []net.Conn
-		for _, says := range []string{"", "GET /healthz HTTP/1.1\r\nHost:", "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1000\r\n\r\nx", asking} {
+		for _, says := range []string{"", "GET /healthz HTTP/1.1\r\nHost:", "POST /healthz HTTP/1.1\r\nHost: h\r\nContent-Length: 1000\r\n\r\nx", asking} {
 			c := m.comes(t, "127.0.0.1")
 			_, _ = io.WriteString(c, says)
 			stuck = append(stuck, c)
 		}
-		if got := answered(t, m.comes(t, "127.0.0.1"), asking); !strings.HasSuffix(got, "here you are") || time.Since(begun) > 0 {
+		if got := answered(t, m.comes(t, "127.0.0.1"), asking); !strings.Contains(got, " 200 OK") || time.Since(begun) > 0 {
 			t.Errorf("among clients that are stuck, another is told %q after %v", got, time.Since(begun))
 		}
 		const patience = 5 * time.Second
@@ -107,7 +98,7 @@ func TestClientsThatAreStuck(t *testing.T) {
 				time.Sleep(time.Second) // It reads when its answer should be given up.
 			}
 			b, err := io.ReadAll(c)
-			if took := time.Since(begun); err != nil || strings.Contains(string(b), "here you are") || took < patience || took > patience+2*time.Second {
+			if took := time.Since(begun); err != nil || strings.Contains(string(b), " 200 OK") || took < patience || took > patience+2*time.Second {
 				t.Errorf("client %d is told %q, %v after %v, want that it is cut off after %v", i, b, err, took, patience)
 			}
 		}
@@ -125,14 +116,14 @@ func TestTheOldestClientMakesRoom(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				m, _ := meets(t, mostConnections, mostOfOne)
+				m, _ := meets(t)
 				all := map[string][]net.Conn{}
 				for _, from := range c.idle {
 					for range mostOfOne {
 						all[from] = append(all[from], m.comes(t, from))
 					}
 				}
-				if got := answered(t, m.comes(t, "127.0.0.1"), asking); !strings.HasSuffix(got, "here you are") {
+				if got := answered(t, m.comes(t, "127.0.0.1"), asking); !strings.Contains(got, " 200 OK") {
 					t.Errorf("among idle clients, one that asks is told %q", got)
 				}
 				for from, clients := range all {
@@ -151,9 +142,9 @@ func TestTheOldestClientMakesRoom(t *testing.T) {
 // A client that stays, such as one with a stream, isn't cut off for others that have gone.
 func TestClientsThatHaveGoneTakeNoPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m, _ := meets(t, 8, 4)
+		m, _ := meets(t)
 		stays := m.comes(t, "127.0.0.1")
-		for range 20 {
+		for range 2 * mostOfOne {
 			_ = m.comes(t, "127.0.0.1").Close()
 			synctest.Wait()
 		}
@@ -166,12 +157,12 @@ func TestClientsThatHaveGoneTakeNoPlace(t *testing.T) {
 // The end waits for nobody.
 func TestTheEndWaitsForNoClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m, end := meets(t, mostConnections, mostOfOne)
+		m, s := meets(t)
 		for range 60 {
 			m.comes(t, "127.0.0.1")
 		}
 		begun := time.Now()
-		end()
+		s.Close()
 		if took := time.Since(begun); took > 0 {
 			t.Errorf("the end took %v", took)
 		}

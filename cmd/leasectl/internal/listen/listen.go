@@ -49,9 +49,18 @@ func Address(text string) (string, error) {
 // Open listens at an address of [Address], for so many clients at once: of all, and of one address. An error is an
 // [exit.Error].
 func Open(address string, most, ofOne int) (net.Listener, error) {
+	l, err := listens(address)
+	if err != nil {
+		return nil, err
+	}
+	return &bounded{Listener: l, most: most, ofOne: ofOne}, nil
+}
+
+// listens is Open without bounds.
+func listens(address string) (net.Listener, error) {
 	l, err := net.Listen("tcp", address)
 	if err == nil {
-		return &bounded{Listener: l, most: most, ofOne: ofOne}, nil
+		return l, nil
 	}
 	why := err
 	if e, ok := errors.AsType[*net.OpError](err); ok {

@@ -45,18 +45,23 @@ const escaped = "c4n4ry&<more>"
 // serve starts a server for workers of the type t with a schedule.
 func serve(t *testing.T, schedule slots.Schedule) *Server {
 	t.Helper()
+	s, err := Start(options(schedule))
+	must(t, err)
+	t.Cleanup(s.Close)
+	return s
+}
+
+// options are those of a server on a port that is free.
+func options(schedule slots.Schedule) Options {
 	secrets := secret.InURI("mongodb://user:" + canary + "@host/jobs")
 	secrets.Hide(escaped)
-	s, err := Start(Options{
+	return Options{
 		Address: "127.0.0.1:0", Worker: event.Worker{WorkerType: "t", InstanceID: "a"}, Store: "mongodb://***:***@host/jobs",
 		Schedule: schedule, Scrub: func(text string) string { return secret.Scrub(text, secrets, nil) },
 		Metrics: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			_, _ = fmt.Fprintf(w, "up 1 # %s, %q\n", canary, r.Header.Get("Accept-Encoding"))
 		}),
-	})
-	must(t, err)
-	t.Cleanup(s.Close)
-	return s
+	}
 }
 
 // probe asks as a kubelet does, and returns the code, and whether the probe succeeds.

@@ -69,10 +69,16 @@ type Server struct {
 // Start listens, and answers from then on. Before [Server.Show] the worker is one that the store
 // has not answered yet. An error is an [exit.Error].
 func Start(o Options) (*Server, error) {
-	l, err := Open(o.Address, mostConnections, mostOfOne)
+	l, err := listens(o.Address)
 	if err != nil {
 		return nil, err
 	}
+	return start(l, o), nil
+}
+
+// start answers whom a listener accepts.
+func start(l net.Listener, o Options) *Server {
+	l = &bounded{Listener: l, most: mostConnections, ofOne: mostOfOne}
 	s := &Server{o: o, at: l.Addr(), ended: make(chan struct{})}
 	s.Show(Pending(o.Worker))
 	ctx, end := context.WithCancel(context.Background())
@@ -81,7 +87,7 @@ func Start(o Options) (*Server, error) {
 		defer close(s.ended)
 		_ = Serve(ctx, l, s.handler(), writeTime)
 	}()
-	return s, nil
+	return s
 }
 
 // Serve answers until ctx ends, so that no client holds others up: it waits a few seconds for a request, answers one per
