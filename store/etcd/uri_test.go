@@ -60,7 +60,7 @@ func TestAllFaultsOfAURIAreReportedWithoutSecrets(t *testing.T) {
 		"etcd://h?serverSkew=2h":        "serverSkew must be",
 		"etcd://h?oneMember=" + canary:  "oneMember must be",
 		"etcd://h?ca=/a":                "go with etcds://",
-		"etcds://h?cert=/a":             "cert and key go together",
+		"etcds://h?cert=/" + canary:     "cert and key go together",
 		"etcd://h?passwordFile=/a":      "passwordFile goes with user",
 		"etcd://:0/a//b?oneMember=x&no=" + canary + "&serverSkew=0s": "each endpoint|prefix|oneMember|no is unknown|serverSkew",
 	})

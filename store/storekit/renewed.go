@@ -102,7 +102,8 @@ func (r *Renewed[T]) Explain(err error) error {
 // File is one that a parameter or a variable names, or none if Path is empty.
 type File struct{ Name, Path string }
 
-// RenewedTLS is base with the authorities that a file has, in place of the system's, and the client's certificate and key.
+// RenewedTLS is base with the authorities that a file has, in place of the system's, and the client's certificate and key. That one of
+// these two is missing is for its caller to refuse, without a look at the other.
 func RenewedTLS(base *tls.Config, ca, cert, key File) (*Renewed[*tls.Config], error) {
 	return NewRenewed(func() (*tls.Config, error) {
 		c := base.Clone()
@@ -113,7 +114,7 @@ func RenewedTLS(base *tls.Config, ca, cert, key File) (*Renewed[*tls.Config], er
 				errs = append(errs, fmt.Errorf("%s: %w", ca.Name, err))
 			}
 		}
-		if cert.Path != "" {
+		if cert.Path != "" && key.Path != "" {
 			pair, err := tls.LoadX509KeyPair(cert.Path, key.Path)
 			if err != nil {
 				errs = append(errs, fmt.Errorf("%s and %s: %w", cert.Name, key.Name, err))

