@@ -19,9 +19,13 @@ func Strict(records []store.Record) (problems []string) {
 		v.latest = later(v.latest, later(r.WindowEnd, later(r.ReadAt, r.FixedAt)))
 	}
 	v.o.Now = v.latest
+	whole := map[string]bool{} // versions of workers that say which slot is done; earlier ones only say when it ends
+	for _, r := range records {
+		whole[r.Worker.Version] = whole[r.Worker.Version] || r.Done != ""
+	}
 	var below store.Record
 	for _, r := range records {
-		if why := unprovoked(r, below); why != "" {
+		if why := unprovoked(r, below, whole[r.Worker.Version]); why != "" {
 			problems = append(problems, fmt.Sprintf("record %d: %s", r.Seq, why))
 		}
 		v.Add(r)
@@ -35,14 +39,15 @@ func Strict(records []store.Record) (problems []string) {
 	return problems
 }
 
-// unprovoked is what a record says or leaves out although no worker had a reason; empty if there is nothing.
-func unprovoked(r, below store.Record) string {
+// unprovoked is what a record says or leaves out although no worker had a reason, where whole says that its writer knows all that there is
+// to say; empty if there is nothing.
+func unprovoked(r, below store.Record, whole bool) string {
 	_, tells := r.Outcome()
 	_, lost := r.Lost()
 	switch {
 	case slices.Contains([]store.Kind{store.KindReset, store.KindOverride, store.KindOrder, store.KindSighting}, r.Kind):
 		return "of kind " + string(r.Kind) + ", which no worker had a reason to write"
-	case r.Defect == "" && below.Done != "" && r.Done == "":
+	case whole && r.Defect == "" && below.Done != "" && r.Done == "":
 		return "forgets the newest slot that is done, " + below.Done
 	case r.Kind == store.KindDone && r.Attempt == 0:
 		return "is done, but no job of a slot"

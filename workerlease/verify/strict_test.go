@@ -47,6 +47,7 @@ func TestStrict(t *testing.T) {
 		"done, with a moved end":   {[]store.Record{with(done, func(r *store.Record) { r.WindowEnd = minute(2) })}, []verify.Code{verify.ChangesTerm}},
 		"done, which is forgotten": {[]store.Record{done, recordtest.Grant(3, 1, "b")}, []verify.Code{verify.DoneGoesBack}},
 		"which slot is forgotten":  {[]store.Record{with(done, func(r *store.Record) { r.Done = "2026-03-02T12:00:00Z" }), forgets}, []verify.Code{"forgets"}},
+		"an earlier version":       {[]store.Record{with(done, func(r *store.Record) { r.Done, r.Worker.Version = "2026-03-02T12:00:00Z", "v2" }), forgets}, nil},
 		"done without a job":       {[]store.Record{with(done, func(r *store.Record) { r.Attempt = 0 })}, []verify.Code{"is done, but no job"}},
 		"an outcome":               {[]store.Record{failed}, nil},
 		"an outcome of a holder":   {[]store.Record{with(failed, func(r *store.Record) { r.InstanceID = "b" })}, []verify.Code{verify.ChangesHolder}},

@@ -79,15 +79,15 @@ func (c *Calls[Q, A]) leave(own *call[Q, A]) (answer A, made, answered bool) {
 		c.waiting = slices.Delete(c.waiting, i, i+1)
 		return answer, false, false
 	}
-	if own.of.left--; own.of.left == 0 {
-		own.of.cancel(context.Cause(own.ctx))
-	}
 	select {
 	case answer = <-own.answer:
 		return answer, true, true
 	default:
-		return answer, true, false
 	}
+	if own.of.left--; own.of.left == 0 {
+		own.of.cancel(context.Cause(own.ctx)) // What do answers to this is too late, however fast it is.
+	}
+	return answer, true, false
 }
 
 // next gives a lane to those that wait, or gives it back.
