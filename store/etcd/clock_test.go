@@ -1,10 +1,13 @@
 package etcd
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/benbjohnson/clock"
@@ -59,23 +62,46 @@ func TestAReplyWithoutATimeIsAnError(t *testing.T) {
 	}
 }
 
-// dated serves dates that are ahead.
-func dated(t *testing.T, ahead time.Duration) string {
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Date", time.Now().Add(ahead).UTC().Format(http.TimeFormat))
-	}))
-	t.Cleanup(s.Close)
-	return strings.TrimPrefix(s.URL, "http://")
+// members are what endpoints reply, without sockets: nil is one that is gone.
+type members map[string]http.HandlerFunc
+
+func (m members) RoundTrip(r *http.Request) (*http.Response, error) {
+	member, reply := m[r.URL.Host], httptest.NewRecorder()
+	if member == nil {
+		return nil, syscall.ECONNREFUSED
+	}
+	member(reply, r)
+	return reply.Result(), nil
+}
+
+// dated is a cluster in a bubble, whose members, m0, m1 and so on, have clocks that are ahead.
+func dated(t *testing.T, ahead ...time.Duration) (*cluster, members) {
+	t.Helper()
+	m := members{}
+	c := &cluster{clock: clock.New(), life: t.Context(), web: &http.Client{Transport: m}, skew: DefaultServerSkew}
+	for i, by := range ahead {
+		host := fmt.Sprint("m", i)
+		c.a.hosts = append(c.a.hosts, host)
+		m[host] = func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Date", time.Now().Add(by).UTC().Format(http.TimeFormat))
+		}
+	}
+	return c, m
 }
 
 func TestClocksThatAreApartAreFound(t *testing.T) {
-	t.Parallel()
-	for ahead, bounds := range map[time.Duration][2]time.Duration{0: {0, 0}, 3 * time.Second: {2 * time.Second, 3 * time.Second}, -700 * time.Millisecond: {time.Millisecond, 700 * time.Millisecond}} {
-		l := opened(t, Options{URI: "etcd://" + dated(t, 0) + "," + dated(t, ahead)})
-		got, err := l.c.apart(within(t))
-		if err != nil || got.Least < bounds[0] || got.Least > bounds[1] || got.Most < got.Least || got.Most < ahead.Abs() || len(got.silent) > 0 {
-			t.Errorf("apart() of clocks that are %v apart = %+v, %v, want %v", ahead, got, err, bounds)
-		}
+	for _, ahead := range []time.Duration{0, 3 * time.Second, -700 * time.Millisecond} {
+		synctest.Test(t, func(t *testing.T) {
+			c, _ := dated(t, 0, ahead)
+			for range 10 { // at any moment of a second
+				got, err := c.apart(t.Context())
+				by := ahead.Abs() // within the distance of two looks at each clock
+				if err != nil || got.Least < max(0, by-2*clockPause) || got.Least > by || got.Most < by || got.Most > by+2*clockPause || len(got.silent) > 0 {
+					t.Errorf("apart() of clocks that are %v apart = %+v, %v", ahead, got, err)
+				}
+				time.Sleep(37 * time.Millisecond)
+			}
+		})
 	}
 }
 
@@ -95,49 +121,52 @@ func (s stepped) Now() time.Time {
 
 // Whoever sets the worker's own time of day moves no member's clock.
 func TestTheLocalTimeOfDayMovesNoClock(t *testing.T) {
-	t.Parallel()
-	l := opened(t, Options{URI: "etcd://" + dated(t, 0) + "," + dated(t, 0)})
-	l.c.clock = stepped{clock.New(), time.Now()}
-	got, err := l.c.apart(within(t))
-	if err != nil || got.Exceeds(l.c.skew) != "" || got.Most > time.Second {
-		t.Errorf("apart() while the time of day is set = %+v, %v, want clocks that agree", got, err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		c, _ := dated(t, 0, 0)
+		c.clock = stepped{clock.New(), time.Now()}
+		got, err := c.apart(t.Context())
+		if err != nil || got.Exceeds(c.skew) != "" || got.Most > 200*time.Millisecond {
+			t.Errorf("apart() while the time of day is set = %+v, %v, want clocks that agree", got, err)
+		}
+	})
 }
 
 // Two workers may get their time from two members.
 func TestStampsAllowForMembersWhoseClocksAreApart(t *testing.T) {
-	t.Parallel()
-	first, second := dated(t, 0), dated(t, 3*time.Second)
-	for _, hosts := range []string{first + "," + second, second + "," + first} {
-		l := opened(t, Options{URI: "etcd://" + hosts})
-		s, err := l.c.Now(within(t))
-		if err != nil || s.Skew < 3*time.Second || s.Skew > 5*time.Second {
-			t.Errorf("Now() of members that are 3 s apart = %+v, %v, want a skew of some 3 s", s, err)
-		}
-		if w := l.Warning(); !strings.Contains(w, "the clock of "+second+" is ahead of that of "+first) {
-			t.Errorf("Warning() = %q, want the one that is ahead", w)
-		}
-	}
-	// One that is gone is taken to be where it was.
-	gone := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Date", time.Now().Add(3*time.Second).UTC().Format(http.TimeFormat))
-	}))
-	l := opened(t, Options{URI: "etcd://" + first + "," + strings.TrimPrefix(gone.URL, "http://")})
-	for range 2 {
-		if s, err := l.c.Now(within(t)); err != nil || s.Skew < 3*time.Second {
-			t.Errorf("Now() = %+v, %v, want a skew of some 3 s, also without the member", s, err)
-		}
-		gone.Close()
-		l.c.distances.at = time.Time{}
-		must(t, "compare()", l.c.compare(within(t)))
-		l.c.distances.looks.Wait()
+	for _, ahead := range [][]time.Duration{{0, 3 * time.Second}, {3 * time.Second, 0}} {
+		synctest.Test(t, func(t *testing.T) {
+			c, m := dated(t, ahead...)
+			first, second := "m0", "m1"
+			if ahead[0] > 0 {
+				first, second = second, first
+			}
+			seen := func(when string) {
+				t.Helper()
+				if s, err := c.Now(t.Context()); err != nil || s.Skew < 3*time.Second || s.Skew > 3300*time.Millisecond {
+					t.Errorf("Now() of members that are 3 s apart, %s = %+v, %v, want a skew of some 3 s", when, s, err)
+				}
+			}
+			seen("both there")
+			if w := (&Ledger{c: c}).Warning(); !strings.Contains(w, "the clock of "+second+" is ahead of that of "+first) {
+				t.Errorf("Warning() = %q, want the one that is ahead", w)
+			}
+			synctest.Wait()
+			m[second] = nil
+			time.Sleep(clockAgain)
+			must(t, "compare()", c.compare(t.Context()))
+			c.distances.looks.Wait()
+			seen("one gone") // It is taken to be where it was.
+		})
 	}
 	// People who look don't wait for it, and neither does who names one endpoint.
-	for _, l := range []*Ledger{opened(t, Options{URI: "etcd://" + first}), opened(t, Options{URI: "etcd://" + first + "," + second})} {
-		l.c.readOnly = len(l.c.a.hosts) > 1
-		began := time.Now()
-		if s, err := l.c.Now(within(t)); err != nil || s.Skew != DefaultServerSkew || time.Since(began) > 900*time.Millisecond {
-			t.Errorf("Now() = %+v, %v after %v, want the skew that is assumed, at once", s, err, time.Since(began))
-		}
+	for _, ahead := range [][]time.Duration{{0}, {0, 3 * time.Second}} {
+		synctest.Test(t, func(t *testing.T) {
+			c, _ := dated(t, ahead...)
+			c.readOnly = len(ahead) > 1
+			began := time.Now()
+			if s, err := c.Now(t.Context()); err != nil || s.Skew != DefaultServerSkew || !time.Now().Equal(began) {
+				t.Errorf("Now() = %+v, %v after %v, want the skew that is assumed, at once", s, err, time.Since(began))
+			}
+		})
 	}
 }

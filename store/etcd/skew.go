@@ -3,6 +3,7 @@ package etcd
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -123,10 +124,7 @@ func (c *cluster) apart(ctx context.Context) (s distance, err error) {
 	for look := range clockLooks {
 		within, cancel := c.clock.WithTimeout(ctx, clockTime)
 		var asked sync.WaitGroup
-		for _, host := range c.a.hosts {
-			if silent[host] {
-				continue
-			}
+		for _, host := range slices.DeleteFunc(slices.Clone(c.a.hosts), func(host string) bool { return silent[host] }) {
 			asked.Go(func() {
 				sent := local()
 				stamp, err := c.date(within, host)

@@ -29,7 +29,7 @@ func TestTheFirstSignalLetsARunComeToItsEnd(t *testing.T) {
 			t.Parallel()
 			l, storeArg := newLedger(t)
 			end := filepath.Join(t.TempDir(), "end")
-			flags := append([]string{"--every", oneSlot, "--once-per-slot", "--drain-timeout", "1h"}, c.flags...)
+			flags := append([]string{"--every", oneSlot, "--once-per-slot", "--drain-timeout", "1h", "--stop-grace", "1h"}, c.flags...)
 			p := startRun(t, storeArg, "a", flags, "sh", "-c", `trap "exit 3" TERM; echo up; until [ -e "$0" ]; do sleep 0.05; done`, end)
 			p.await("up\n")
 			p.signal(syscall.SIGTERM)

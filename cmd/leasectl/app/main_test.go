@@ -30,6 +30,7 @@ const asLeasectl = "LEASECTL_TEST_MAIN"
 
 func TestMain(m *testing.M) {
 	completionWait = suites.Limit(10*time.Second, 5*time.Minute)
+	defaultTimeout = suites.Limit(defaultTimeout, 5*time.Minute)
 	if os.Getenv(asLeasectl) != "" {
 		Main()
 	}
@@ -37,7 +38,6 @@ func TestMain(m *testing.M) {
 	procs.Feel()
 	tmpfs.Use()
 	parallel.Waiting() // for processes
-	defaultTimeout = suites.Limit(defaultTimeout, 5*time.Minute)
 	os.Exit(m.Run())
 }
 

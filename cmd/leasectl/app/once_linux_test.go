@@ -128,8 +128,7 @@ func TestAJobThatIsStoppedIsDoneOrLeftToOthers(t *testing.T) {
 		t.Run(fmt.Sprintf("with exit code %d", code), func(t *testing.T) {
 			t.Parallel()
 			l, storeArg := newLedger(t)
-			// Of 100 s, the command gets 5 s to end.
-			p := startOnce(t, storeArg, "a", oneSlot, "100s", nil, "sh", "-c", fmt.Sprintf(`trap 'sleep 0.3; echo told; exit %d' TERM; echo up; while :; do sleep 0.02; done`, code))
+			p := startOnce(t, storeArg, "a", oneSlot, "10h", []string{"--stop-grace", "5m"}, "sh", "-c", fmt.Sprintf(`trap 'sleep 0.3; echo told; exit %d' TERM; echo up; while :; do sleep 0.02; done`, code))
 			p.await("up\n")
 			ends(t, p)
 			out := p.output()
@@ -141,7 +140,7 @@ func TestAJobThatIsStoppedIsDoneOrLeftToOthers(t *testing.T) {
 			if head.DoneUntil.IsZero() == finished || !finished && head.Kind != store.KindRelease {
 				t.Errorf("the head is %+v, want that it tells of what is done: %v", head, finished)
 			}
-			other := startOnce(t, storeArg, "b", oneSlot, "100s", nil, "sh", "-c", "exit 0")
+			other := startOnce(t, storeArg, "b", oneSlot, "10h", nil, "sh", "-c", "exit 0")
 			if finished {
 				other.await("is done already")
 			} else {

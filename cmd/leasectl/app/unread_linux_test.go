@@ -84,8 +84,10 @@ func TestRunGoesOnWhileItsLogIsFull(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = r.Close() }()
-	_ = w.SetWriteDeadline(time.Now().Add(50 * time.Millisecond)) // realtime: it has time to fill
-	_, _ = w.Write(make([]byte, 1<<20)) // as much as it takes
+	for filled := 0; filled == 0; { // as much as it takes
+		_ = w.SetWriteDeadline(time.Now().Add(50 * time.Millisecond)) // realtime: too late, it is tried again
+		filled, _ = w.Write(make([]byte, 1<<20))
+	}
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
