@@ -19,7 +19,7 @@ BROWSED  = /testutil/internal/pagetest$$
 SINGLE   = /(testutil/((postgres|mysql|redis|etcd|s3|azurite|kube|nats)peer|leasectltest)|slots|priority|workerlease/(history|verify|internal/gap|internal/machine|internal/timeline)|internal/(docs|fuzzed|model|recordtest))$$|/examples|/internal/(figures|estimate)
 
 # What the gate runs with the race detector: our goroutines, in bubbles and on stores in memory.
-ENGINE   = ./workerlease/... ./store ./store/memory ./store/storekit ./testutil/faultstore ./testutil/clocks ./cmd/leasectl/internal/interrupt ./cmd/leasectl/internal/runlog
+ENGINE   = ./workerlease/... ./store ./store/internal/... ./store/memory ./store/mongo ./store/cosmos ./store/storekit ./testutil/faultstore ./testutil/clocks $(addprefix ./cmd/leasectl/internal/,doctor interrupt listen notify page runlog supervise)
 
 # Packages with properties, and the tests that draw what these are checked with.
 DRAWN    = ./slots ./priority ./store ./internal/skew ./testutil/sim ./workerlease/internal/machine ./workerlease/internal/timeline
@@ -86,7 +86,8 @@ race-engine: ## Run the quick tests of the engine with the race detector, as the
 	$(GO) test -race -short -vet=off $(TRUSTED) -shuffle=$(or $(SLOTLEASE_SEED),on) -timeout 1h $$($(GO) list $(ENGINE) | grep -vE '$(SINGLE)')
 
 # The contract, by the first path to each store. That of memory, SQLite and MongoDB is in make test.
-CONTRACT = -count=1 -timeout 9m -v -run '^(TestConformance|Test(The|A)LedgerKeepsTheContractOfAStore)$$'
+CONTRACT = -count=1 -timeout 9m $(OUTPUT) -run '^(TestConformance|Test(The|A)LedgerKeepsTheContractOfAStore)$$'
+OUTPUT   = -v
 
 .PHONY: conformance
 conformance: export SLOTLEASE_SUITES = quick
@@ -95,7 +96,8 @@ conformance: export REQUIRE_STORES = cosmos,postgres,mariadb,redis,etcd,s3,azuri
 conformance: ## Check that stores keep the contract on their servers, as the gate does
 	$(GO) test -p 4 $(CONTRACT) $(addprefix ./store/,azblob cosmos mysql postgres redis s3)
 	for store in etcd nats; do $(GO) -C store/$$store test $(CONTRACT) . || exit 1; done
-	for store in etcd nats kubernetes; do REQUIRE_STORES= $(GO) -C store/$$store test -count=1 -timeout 9m . || exit 1; done # on replies alone
+	@# What they make of replies alone, with the race detector.
+	for store in etcd nats kubernetes; do REQUIRE_STORES= GORACE=atexit_sleep_ms=10 $(GO) -C store/$$store test -race -count=1 -timeout 9m $(OUTPUT) . || exit 1; done
 
 .PHONY: properties
 properties: ## Check each property with so many draws: make properties CHECKS=1000000

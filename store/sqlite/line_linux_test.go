@@ -113,7 +113,7 @@ func TestAWorkerThatStartsWhileALedgerIsReanchoredWaits(t *testing.T) {
 	must(t, "Reanchor()", func() error {
 		select {
 		case <-answered:
-		case <-time.After(20 * time.Second):
+		case <-suites.Deadline(t).Done():
 			return errOtherLine
 		}
 		return nil

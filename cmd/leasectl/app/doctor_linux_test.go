@@ -260,7 +260,6 @@ func long(t *testing.T, l store.Ledger, path string, count int, ago time.Duratio
 
 // A unique index, for which workers refuse the collection, hides neither the clock nor what else can be found out.
 func TestDoctorOfARefusedCollectionDoesTheOtherChecks(t *testing.T) {
-	suites.RealTime(t)
 	l, uri := mongoLedger(t)
 	fill(t, l)
 	u, err := url.Parse(uri)

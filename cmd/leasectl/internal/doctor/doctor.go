@@ -61,7 +61,7 @@ func Examine(ctx context.Context, t storeuri.Target, o Options) (Report, error) 
 		}
 		found = append(found, judgeNTP())
 	} else {
-		f := ask(ctx, ledger, o.WorkerType)
+		f := ask(ctx, ledger, o.WorkerType, o.Timeout)
 		if e, ok := errors.AsType[*exit.Error](f.unknown); ok && e.Code == exit.Usage {
 			return Report{}, f.unknown
 		}

@@ -235,12 +235,14 @@ func runFamily(t *testing.T, mark string, left, grace time.Duration) *Process {
 }
 
 // awaitFamily waits until the family is complete, or its time is over.
-func awaitFamily(t *testing.T, mark, ready string, deadline time.Duration) {
+func awaitFamily(t *testing.T, mark, ready string, deadline time.Duration) (complete bool) {
 	t.Helper()
 	procs.Eventually(t, "the family is complete", func() bool {
 		_, err := os.Stat(ready)
-		return err == nil && len(carriers(mark)) == familySize || Boottime() >= deadline
+		complete = err == nil && len(carriers(mark)) == familySize
+		return complete || Boottime() >= deadline
 	})
+	return complete
 }
 
 // wantStatus waits for the end of a command and checks how it ended.

@@ -32,15 +32,20 @@ func startParent(t *testing.T, mark string, left, grace time.Duration, command .
 // startParentAs starts parentHelper from a copy of the test binary, as a user.
 func startParentAs(t *testing.T, self string, uid int, mark string, left, grace time.Duration, command ...string) *parent {
 	t.Helper()
+	p := newParent(self, uid, mark, left, grace, command...)
+	if begun := time.Now(); !p.begin(t) {
+		procs.TooLate(t, begun, "the parent started nothing")
+	}
+	return p
+}
+
+func newParent(self string, uid int, mark string, left, grace time.Duration, command ...string) *parent {
 	p := &parent{cmd: exec.Command(self, append([]string{helperArg, "parent", left.String(), grace.String()}, command...)...)}
 	if uid != os.Getuid() {
 		p.cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(uid)}}
 	}
 	p.cmd.Env = marked(mark)
 	p.cmd.Stderr = os.Stderr
-	if begun := time.Now(); !p.begin(t) {
-		procs.TooLate(t, begun, "the parent started nothing")
-	}
 	return p
 }
 
@@ -66,13 +71,18 @@ func (p *parent) begin(t *testing.T) bool {
 	return true
 }
 
-// startFamilyUnderParent runs the family under a guard under another process.
-func startFamilyUnderParent(t *testing.T, mark string, left, grace time.Duration) *parent {
+// startFamilyUnderParent runs the family under a guard under another process. It has the more time the slower the machine is.
+func startFamilyUnderParent(t *testing.T, mark string, grace time.Duration) *parent {
 	t.Helper()
-	ready := filepath.Join(t.TempDir(), "ready")
-	p := startParent(t, mark, left, grace, "/proc/self/exe", helperArg, "family", ready)
-	awaitFamily(t, mark, ready, p.deadline)
-	return p
+	for left := 4 * time.Second; ; left *= 2 {
+		ready := filepath.Join(t.TempDir(), "ready")
+		p := newParent("/proc/self/exe", os.Getuid(), mark, left, grace, "/proc/self/exe", helperArg, "family", ready)
+		if p.begin(t) && awaitFamily(t, mark, ready, p.deadline) {
+			return p
+		}
+		_ = p.cmd.Wait()
+		procs.Gone(t, func() []int { return carriers(mark) })
+	}
 }
 
 func signalTo(t *testing.T, pid int, s syscall.Signal) {
@@ -103,7 +113,7 @@ func TestEveryDescendantDiesAtTheDeadline(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			mark := newMark(t)
-			p := startFamilyUnderParent(t, mark, 4*time.Second, 100*time.Millisecond)
+			p := startFamilyUnderParent(t, mark, 100*time.Millisecond)
 			if stopped {
 				signalTo(t, p.cmd.Process.Pid, syscall.SIGSTOP)
 			}

@@ -45,7 +45,6 @@ func TestOneTypeIsLookedAtNowAmongMany(t *testing.T) {
 }
 
 func TestWhoHangsUpSpoilsNoExamination(t *testing.T) {
-	suites.RealTime(t)
 	p, _ := served(t, Access{})
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
