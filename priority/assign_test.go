@@ -50,9 +50,10 @@ func TestTypesAreSpreadEvenly(t *testing.T) {
 
 func TestAllComeToTheSameAssignment(t *testing.T) {
 	want := priority.Assign(offered(64, named(5)...))
+	drawn := rand.New(rand.NewPCG(1, 2))
 	for range 100 {
 		members := named(5)
-		rand.Shuffle(len(members), func(i, j int) { members[i], members[j] = members[j], members[i] })
+		drawn.Shuffle(len(members), func(i, j int) { members[i], members[j] = members[j], members[i] })
 		if got := priority.Assign(offered(64, members...)); !maps.Equal(got, want) {
 			t.Fatalf("with the candidates as %v: %v, want %v", members, got, want)
 		}

@@ -2,7 +2,6 @@ package mongo
 
 import (
 	"context"
-	"math/rand/v2"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -62,7 +61,7 @@ func TestCloseEndsHeartbeats(t *testing.T) {
 				if race.Enabled {
 					clients = 20
 				}
-				for range clients {
+				for i := range clients {
 					link := &otherName{fakeLink: fakeLink{set: s}}
 					o := options.Client().ApplyURI("mongodb://" + host + "/?replicaSet=rs0").SetDialer(link)
 					hangUp := endable(o)
@@ -71,7 +70,7 @@ func TestCloseEndsHeartbeats(t *testing.T) {
 					l := open(t, Options{Client: client})
 					l.own, l.hangUp = true, hangUp
 					// Whole milliseconds, as all that goes on here: so heartbeats begin at the moment of Close.
-					time.Sleep(time.Duration(rand.IntN(12)) * time.Millisecond)
+					time.Sleep(time.Duration(i%12) * time.Millisecond)
 					began := time.Now()
 					wantErr(t, "Close()", l.Close(context.Background()), nil)
 					if took := time.Since(began); took > 2*heartbeatGrace {
