@@ -18,7 +18,7 @@ BROWSED  = /testutil/internal/pagetest$$
 # own tests run: the race detector has nothing to find there.
 SINGLE   = /(testutil/((postgres|mysql|redis|etcd|s3|azurite|kube|nats)peer|leasectltest)|slots|priority|workerlease/(history|verify|internal/gap|internal/machine|internal/timeline)|internal/(docs|fuzzed|model|recordtest))$$|/examples|/internal/(figures|estimate)
 
-# What the gate runs with the race detector: our goroutines, in bubbles and on stores in memory.
+# What the gate runs with the race detector: our goroutines, in bubbles, on fakes, and on stores in memory.
 ENGINE   = ./workerlease/... ./store ./store/internal/... ./store/memory ./store/mongo ./store/cosmos ./store/storekit ./testutil/faultstore ./testutil/clocks $(addprefix ./cmd/leasectl/internal/,doctor interrupt listen notify page runlog supervise)
 
 # Packages with properties, and the tests that draw what these are checked with.

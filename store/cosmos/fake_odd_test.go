@@ -116,9 +116,13 @@ func TestCloseLeavesNoConnectionOpen(t *testing.T) {
 			done := make(chan error)
 			go func() { done <- l.Append(context.Background(), storetest.Grant("job", 1)) }()
 			<-asked
+			closed := time.Now() // realtime: those that nobody closes end by themselves, after 90 s
 			wantErr(t, "Close()", l.Close(t.Context()), nil)
 			wantErr(t, "Append() under way", <-done, store.ErrClosed)
 			suites.Eventually(t, "no connection is open", func() bool { return open.Load() == 0 })
+			if took := time.Since(closed); took > suites.Limit(5*time.Second, time.Minute) { // realtime: as above
+				t.Errorf("the last connection was closed %v after Close()", took)
+			}
 		})
 	}
 }

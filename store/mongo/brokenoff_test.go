@@ -61,7 +61,7 @@ func TestAWatchThatEndsEndsItsCursor(t *testing.T) {
 	}
 }
 
-// A client that was made anew leaves none behind.
+// A client that takes the place of another leaves no connection of that one open.
 func TestAClientThatIsReplacedIsDisconnected(t *testing.T) {
 	t.Parallel()
 	f := serve(t, &fakeServer{})

@@ -30,8 +30,8 @@ var (
 	ErrUnsupported = errors.New("running a command under a lease needs Linux or another Unix")
 )
 
-// BackUpAfter is how long after the deadline a program kills what its guard hasn't: the deadline is to be that much, and as long
-// as it takes, before the last safe moment.
+// BackUpAfter is how long after the deadline a program kills what its guard hasn't. The deadline must be that much, and the time
+// that killing takes, before the last safe moment.
 const BackUpAfter = 50 * time.Millisecond
 
 // Command is what to run and until when.

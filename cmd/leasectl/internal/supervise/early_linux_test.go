@@ -62,10 +62,12 @@ func TestWhatACommandHasOfItsGraceWhenItsLeaseEndsEarly(t *testing.T) {
 				t.Fatal(err)
 			}
 			ctx, end := context.WithCancelCause(t.Context())
+			var ended time.Time
 			go func() {
 				for len(procs.Lines(up)) == 0 {
 					time.Sleep(time.Millisecond) // realtime: a shell does not say when it has begun
 				}
+				ended = time.Now() // realtime: make prove judges it
 				if c.cause != nil {
 					end(c.cause)
 				}
@@ -75,6 +77,9 @@ func TestWhatACommandHasOfItsGraceWhenItsLeaseEndsEarly(t *testing.T) {
 			}()
 			if e := j.under(ctx, &claim.Lease); e.ExitCode() != c.want || e.err != nil {
 				t.Errorf("the command of a lease that ended by %v, urgent %v: %v, %v, want the code %d", c.cause, c.urgent, e.Status, e.err, c.want)
+			}
+			if c.want == killed {
+				procs.Within(t, "from the end of the lease to the kill", time.Since(ended), 300*time.Millisecond) // realtime: as above
 			}
 		})
 	}
