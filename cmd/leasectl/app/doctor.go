@@ -27,6 +27,6 @@ func (a *app) doctorCommand() *cobra.Command {
 	})
 	a.typeFlag(c.Flags(), &o.WorkerType, "all")
 	a.jsonFlag(c.Flags(), &asJSON, "table", "them")
-	option(a, c.Flags(), &o.Timeout, "timeout", "DURATION", "how long all checks may take, and each question a fifth of that (default 10s)", duration(100*time.Millisecond, time.Hour))
+	option(a, c.Flags(), &o.Timeout, "timeout", "DURATION", "how long all checks may take (default 10s)", duration(100*time.Millisecond, time.Hour))
 	return c
 }

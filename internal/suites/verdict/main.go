@@ -84,7 +84,7 @@ func (r *run) read(name string) error {
 	for n := 1; ; n++ {
 		var e event
 		switch err := d.Decode(&e); {
-		case errors.Is(err, io.EOF):
+		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF): // A run that was interrupted tells what it can.
 			return nil
 		case err != nil:
 			return fmt.Errorf("%s: event %d: %w", name, n, err)

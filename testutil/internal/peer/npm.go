@@ -14,7 +14,7 @@ import (
 )
 
 // installTime bounds one installation. A cold one takes about 25 s.
-const installTime = 10 * time.Minute
+const installTime = 4 * time.Minute
 
 // nodeVersion is the oldest major version of Node.js that scripts run on.
 const nodeVersion = 18

@@ -20,8 +20,8 @@ const (
 	newest = 100
 	// mostTypes is how many worker types are looked at.
 	mostTypes = 100
-	// share is the part of the time for all checks that one question may take.
-	share = 5
+	// mostOfAsk bounds one question, or a fifth of --timeout if that is more.
+	mostOfAsk = 2 * time.Second
 )
 
 // facts are what the ledger said.
@@ -56,11 +56,11 @@ type ledger struct {
 	err     error
 }
 
-// ask asks the ledger. Each question has its limit: half of the time that is left, and a fifth of --timeout at most.
+// ask asks the ledger. Each question has its limit: half of the time that is left, and at most 2 s, or a fifth of --timeout if that is more.
 func ask(ctx context.Context, l store.Ledger, workerType string, timeout time.Duration) facts {
 	f, unwatched := facts{named: workerType}, watch(ctx, l)
 	limited := func(do func(ctx context.Context)) {
-		ctx, cancel := context.WithTimeout(ctx, min(timeout/share, time.Until(deadline(ctx))/2))
+		ctx, cancel := context.WithTimeout(ctx, min(max(mostOfAsk, timeout/5), time.Until(deadline(ctx))/2))
 		defer cancel()
 		do(ctx)
 	}
