@@ -54,8 +54,9 @@ func (p *Process) attend(decoder *gob.Decoder) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
-	case final == nil && forced, p.backedUp && status == (Status{Code: -1, Signal: syscall.SIGKILL, Reason: Exited}):
-		// To a guard that wakes up afterwards our SIGKILL is anybody's.
+	case final != nil && p.backedUp:
+		status = status.killedFor(p.watch.reason)
+	case final == nil && forced:
 		status.Reason = p.watch.reason
 	case final == nil:
 		err = fmt.Errorf("run %q: %w: %s", p.name, ErrGuardDied, said)
@@ -68,6 +69,15 @@ func (p *Process) attend(decoder *gob.Decoder) {
 	p.due.stop()
 	p.status, p.err = status, err
 	close(p.done)
+}
+
+// killedFor gives a command the program's own reason, if the program killed for the guard: to a guard that wakes up afterwards,
+// that SIGKILL is anybody's, and it may not have read the order that it was for.
+func (s Status) killedFor(own Reason) Status {
+	if s.Code == -1 && s.Signal == syscall.SIGKILL {
+		s.Reason = own
+	}
+	return s
 }
 
 // both is two errors in one line; either may be nil.
